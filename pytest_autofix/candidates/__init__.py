@@ -1,0 +1,1 @@
+"""Where candidates come from: the model-free search, a model, memory."""

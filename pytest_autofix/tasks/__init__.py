@@ -1,0 +1,1 @@
+"""From failures to tasks: what is to be repaired, and where."""
