@@ -56,6 +56,7 @@ class Workspace:
     environment: Mapping[str, str] = field(default_factory=dict)  #: the allowlisted variables
     pytest_args: tuple[str, ...] = ()  #: the user's arguments that matter for the run, without node ids
     working_directory: Path | None = None  #: where the user's pytest was started; `root` if None
+    preload: tuple[str, ...] = ()  #: third-party modules a fork server imports once, never project modules
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +161,8 @@ class ForkServer(Protocol):
         self, job: Job, *, originals: Mapping[str, str], expected: Mapping[str, str]
     ) -> BatchSession:
         """Collect `job.nodeids` once. `originals`: text of the editable files; `expected`: node id → the
-        baseline's outcome, compared with an unmodified trial run to set `BatchSession.sound`."""
+        baseline's outcome, compared with an unmodified trial run to set `BatchSession.sound`. Both travel in
+        the job frame under these names. `job.limits.test_seconds` is here the CPU time of a whole trial."""
         ...
 
     def close(self) -> None: ...
