@@ -151,9 +151,8 @@ def add_options(parser: pytest.Parser) -> None:
             metavar=option.metavar,
             help=option.help.replace("%", "%%"),
         )
-        parser.addini(
-            option.key, help=f"ini twin of {option.flag}", type="args" if option.repeatable else None
-        )
+        kind: Literal["args", "string"] = "args" if option.repeatable else "string"
+        parser.addini(option.key, help=f"ini twin of {option.flag}", type=kind, default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
