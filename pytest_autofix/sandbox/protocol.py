@@ -63,7 +63,9 @@ class Workspace:
 class Job:
     """One pytest run inside the sandbox: the pristine tree, changed files laid over it, node ids."""
 
-    nodeids: tuple[str, ...] = ()  #: what to run; empty: what the arguments select
+    nodeids: tuple[str, ...] = ()  #: what to run; empty: what `selection` and the arguments select
+    selection: tuple[str, ...] = ()  #: without node ids: paths and node ids as given to pytest
+    whole_files: tuple[str, ...] = ()  #: beside the node ids: files (relative) all of whose tests are run
     files: Mapping[str, bytes] = field(default_factory=dict)  #: relative path → new content
     delete: tuple[str, ...] = ()
     maxfail: int = 0  #: stop after that many failures; 0 = run all
@@ -92,7 +94,7 @@ class RunResult:
     """`finished`: pytest ended by itself and said so. `timeout`: wall clock. `crashed`: killed by a signal.
     `exited`: the process ended without finishing the session. `output`: too much output.
     `broken`: the sandbox itself failed; no statement about the candidate"""
-    collected: tuple[str, ...] = ()
+    collected: tuple[str, ...] = ()  #: every node id in the files of the job, chosen or not
     phases: tuple[PhaseResult, ...] = ()
     exit_status: int | None = None  #: pytest's own exit status, None if it did not finish
     detail: str = ""  #: one line: the signal, the limit, the error

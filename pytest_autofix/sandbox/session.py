@@ -51,7 +51,10 @@ def _run(hello: dict[str, Any], job: dict[str, Any], plugins: list[object]) -> N
     if job["op"] == "batch":
         seconds = 4 * seconds + 1  # wall clock for one test; the CPU time of the trial is bounded below it
     arguments.append(f"--timeout={seconds}")
-    arguments += dict.fromkeys(_file_argument(nodeid, hello["root"]) for nodeid in job["nodeids"])
+    if chosen := [*job["nodeids"], *job["whole_files"]]:
+        arguments += dict.fromkeys(_file_argument(nodeid, hello["root"]) for nodeid in chosen)
+    else:
+        arguments += job["selection"]
     pytest.main(arguments, plugins=plugins)
 
 
@@ -66,6 +69,8 @@ class Events:
     def __init__(self, hello: dict[str, Any], job: dict[str, Any], emit: Emit) -> None:
         self.emit = emit
         self.position = {nodeid: index for index, nodeid in enumerate(job["nodeids"])}
+        self.whole_files = frozenset(job["whole_files"])
+        self.collected: list[str] = []
         self.reverse = job["order"] == "reversed"
         self.recorder = LineRecorder(hello["root"], job["trace"]) if job["trace"] else None
 
@@ -77,16 +82,20 @@ class Events:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None]:
         yield  # after every other plugin: ours is the last word on selection and order
-        if self.position:
-            items[:] = [item for item in items if item.nodeid in self.position]
-            items.sort(key=lambda item: self.position[item.nodeid])
+        self.collected = [item.nodeid for item in items]
+        if self.position or self.whole_files:
+            items[:] = [item for item in items if self._chosen(item.nodeid)]
+            items.sort(key=lambda item: self.position.get(item.nodeid, len(self.position)))
         if self.reverse:
             items.reverse()
 
-    def pytest_collection_finish(self, session: pytest.Session) -> None:
+    def _chosen(self, nodeid: str) -> bool:
+        return nodeid in self.position or nodeid.partition("::")[0] in self.whole_files
+
+    def pytest_collection_finish(self) -> None:
         if self.recorder:
             self.emit({"e": "lines", "id": "", "lines": self.recorder.take()})
-        self.emit({"e": "collected", "ids": [item.nodeid for item in session.items]})
+        self.emit({"e": "collected", "ids": self.collected})
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
