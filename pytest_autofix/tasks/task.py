@@ -29,7 +29,7 @@ class Target:
     """A definition that may be changed."""
 
     path: str  #: relative to rootdir, with forward slashes
-    name: str  #: qualified name as in `ast`: `func`, `Class.method`, `outer.inner`; `<module>` for module level
+    name: str  #: qualified as in `ast`: `func`, `Class.method`, `outer.inner`; `<module>` for module level
     start_line: int  #: 1-based, first line of the definition (decorators included)
     end_line: int  #: 1-based, inclusive
     score: float  #: suspiciousness, 0 to 1
@@ -44,7 +44,7 @@ class Task:
     targets: tuple[Target, ...]  #: best first
     allowed_files: tuple[str, ...]  #: relative to rootdir
     suspiciousness: dict[str, dict[int, float]] = field(default_factory=dict)
-    """path → line → Ochiai score, 0 to 1; only lines that a failing test reached"""
+    """path → line → score, 0 to 1; lines that a failing test reached, and import-time lines that those read"""
     impacted: tuple[str, ...] = ()
     """node ids of passing tests that reach the targets, the narrowest first"""
 
