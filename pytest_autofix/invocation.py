@@ -7,13 +7,14 @@ import shlex
 import sys
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 
-__all__ = ["Invocation", "carried_arguments", "third_party_modules"]
+from pytest_autofix.settings import Invocation
+
+__all__ = ["carried_arguments", "read_invocation", "third_party_modules"]
 
 # Options that make no sense in a run of ours: they write reports, wait for a person, or choose by the last run.
 _DROPPED_FLAGS = frozenset(
@@ -37,37 +38,23 @@ _KEPT_WITH_VALUE = frozenset(
 _QUIET = ("-q", "--no-header", "--no-summary", "--color=no", "--tb=short")
 
 
-@dataclass(frozen=True, slots=True)
-class Invocation:
-    """One start of pytest by the user."""
-
-    root: Path  #: pytest's rootdir
-    directory: Path  #: where it was started
-    python: Path
-    arguments: tuple[str, ...]  #: options that matter for a run of ours, without paths
-    selection: tuple[str, ...]  #: paths and node ids as given, absolute; empty: pytest's own default
-    sys_path: tuple[str, ...]
-    test_patterns: tuple[str, ...]  #: ini `python_files`
-    plugins: tuple[str, ...]  #: modules named by `-p` and `pytest_plugins` of the command line
-
-    @classmethod
-    def of(cls, config: pytest.Config, sys_path: Iterable[str]) -> Invocation:
-        """`sys_path`: the import path before any conftest was read."""
-        directory = config.invocation_params.dir
-        given = config.args_source is pytest.Config.ArgsSource.ARGS
-        selection = tuple(config.args) if given else ()
-        words = [*shlex.split(os.environ.get("PYTEST_ADDOPTS", "")), *config.invocation_params.args]
-        arguments = carried_arguments((str(word) for word in words), positional=selection)
-        return cls(
-            root=config.rootpath,
-            directory=directory,
-            python=Path(sys.executable),
-            arguments=(*arguments, *_neutralised_plugins(config), *_QUIET),
-            selection=tuple(_absolute(word, directory) for word in selection),
-            sys_path=tuple(os.path.abspath(entry or os.curdir) for entry in sys_path),  # noqa: PTH100 - no symlinks
-            test_patterns=tuple(config.getini("python_files")),
-            plugins=tuple(name for name in config.getoption("plugins", []) if not name.startswith("no:")),
-        )
+def read_invocation(config: pytest.Config, sys_path: Iterable[str]) -> Invocation:
+    """`sys_path`: the import path before any conftest was read."""
+    directory = config.invocation_params.dir
+    given = config.args_source is pytest.Config.ArgsSource.ARGS
+    selection = tuple(config.args) if given else ()
+    words = [*shlex.split(os.environ.get("PYTEST_ADDOPTS", "")), *config.invocation_params.args]
+    arguments = carried_arguments((str(word) for word in words), positional=selection)
+    return Invocation(
+        root=config.rootpath,
+        directory=directory,
+        python=Path(sys.executable),
+        arguments=(*arguments, *_neutralised_plugins(config), *_QUIET),
+        selection=tuple(_absolute(word, directory) for word in selection),
+        sys_path=tuple(os.path.abspath(entry or os.curdir) for entry in sys_path),  # noqa: PTH100 - no symlinks
+        test_patterns=tuple(config.getini("python_files")),
+        plugins=tuple(name for name in config.getoption("plugins", []) if not name.startswith("no:")),
+    )
 
 
 def carried_arguments(words: Iterable[str], *, positional: Iterable[str] = ()) -> tuple[str, ...]:

@@ -17,15 +17,12 @@ from typing import Any, Literal
 
 import pytest
 
-__all__ = ["INSIDE", "Mode", "Settings", "Strategy", "add_options"]
+from pytest_autofix.settings import Settings
+
+__all__ = ["INSIDE", "add_options", "read_settings"]
 
 INSIDE = "PYTEST_AUTOFIX_INSIDE"
 """Set in the environment of every pytest that we start ourselves: `--autosolve` in `addopts` is ignored there."""
-
-Mode = Literal["review", "apply", "report"]
-Strategy = Literal["auto", "search", "model"]
-SandboxName = Literal["auto", "local", "none"]
-Select = Literal["failing", "marked"]
 
 Parser = Callable[[str], Any]
 
@@ -155,59 +152,35 @@ def add_options(parser: pytest.Parser) -> None:
         parser.addini(option.key, help=f"ini twin of {option.flag}", type=kind, default=None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """What the user asked for. Holds no secret."""
+def read_settings(config: pytest.Config, environment: Mapping[str, str] = os.environ) -> Settings:
+    """Resolve every option; raises `pytest.UsageError` for a value that cannot be used."""
+    values = {option.key: _resolve(option, config, environment) for option in OPTIONS}
+    models = values["autosolve_model"]
 
-    enabled: bool
-    mode: Mode
-    select: Select
-    strategy: Strategy
-    models: tuple[str, ...]
-    base_url: str | None
-    sandbox: SandboxName
-    jobs: int
-    attempts: int
-    search_seconds: float
-    test_seconds: float
-    max_seconds: float | None
-    max_tokens: int | None
-    max_calls: int | None
-    report: Path | None
-    events: Path | None
-    earlier: Path | None
-    verify: Path | None
+    def path(key: str) -> Path | None:
+        text = values[key]
+        return config.invocation_params.dir / text if text else None
 
-    @classmethod
-    def from_config(cls, config: pytest.Config, environment: Mapping[str, str] = os.environ) -> Settings:
-        """Resolve every option; raises `pytest.UsageError` for a value that cannot be used."""
-        values = {option.key: _resolve(option, config, environment) for option in OPTIONS}
-        models = values["autosolve_model"]
-
-        def path(key: str) -> Path | None:
-            text = values[key]
-            return config.invocation_params.dir / text if text else None
-
-        return cls(
-            enabled=bool(config.getoption("autosolve")) and INSIDE not in environment,
-            mode=values["autosolve_mode"] or ("review" if _on_a_terminal() else "report"),
-            select=values["autosolve_select"],
-            strategy=values["autosolve_strategy"],
-            models=(models,) if isinstance(models, str) else tuple(models),
-            base_url=values["autosolve_base_url"] or environment.get("OPENAI_BASE_URL") or None,
-            sandbox=values["autosolve_sandbox"],
-            jobs=values["autosolve_jobs"] or _cores(),
-            attempts=values["autosolve_attempts"],
-            search_seconds=values["autosolve_search_seconds"],
-            test_seconds=values["autosolve_timeout"],
-            max_seconds=values["autosolve_max_seconds"],
-            max_tokens=values["autosolve_max_tokens"],
-            max_calls=values["autosolve_max_calls"],
-            report=path("autosolve_report"),
-            events=path("autosolve_events"),
-            earlier=path("autosolve_from"),
-            verify=None if INSIDE in environment else path("autosolve_verify"),
-        )
+    return Settings(
+        enabled=bool(config.getoption("autosolve")) and INSIDE not in environment,
+        mode=values["autosolve_mode"] or ("review" if _on_a_terminal() else "report"),
+        select=values["autosolve_select"],
+        strategy=values["autosolve_strategy"],
+        models=(models,) if isinstance(models, str) else tuple(models),
+        base_url=values["autosolve_base_url"] or environment.get("OPENAI_BASE_URL") or None,
+        sandbox=values["autosolve_sandbox"],
+        jobs=values["autosolve_jobs"] or _cores(),
+        attempts=values["autosolve_attempts"],
+        search_seconds=values["autosolve_search_seconds"],
+        test_seconds=values["autosolve_timeout"],
+        max_seconds=values["autosolve_max_seconds"],
+        max_tokens=values["autosolve_max_tokens"],
+        max_calls=values["autosolve_max_calls"],
+        report=path("autosolve_report"),
+        events=path("autosolve_events"),
+        earlier=path("autosolve_from"),
+        verify=None if INSIDE in environment else path("autosolve_verify"),
+    )
 
 
 def _resolve(option: Option, config: pytest.Config, environment: Mapping[str, str]) -> Any:

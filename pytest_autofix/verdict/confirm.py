@@ -54,13 +54,13 @@ def differences(
     outcomes = result.outcomes()
     for phase in result.phases:
         if phase.when == "collect":
-            yield f"{phase.nodeid} cannot be collected: {phase.message.strip().splitlines()[-1:] or ['']}"
+            yield f"{phase.nodeid} cannot be collected: {_last_line(phase.message)}"
     blocked = {nodeid for nodeid in must_pass if nodeid in baseline.collect_errors}
     files = {nodeid.partition("::")[0] for nodeid in expected}
     known = {nodeid for nodeid in baseline.collected if nodeid.partition("::")[0] in files}
     found = set(result.collected)
     new = {nodeid for nodeid in found - known if nodeid.partition("::")[0] in blocked}
-    if result.status == "finished" and not any(phase.outcome == "failed" for phase in result.phases):
+    if result.status == "finished":
         for nodeid in sorted(known - found):
             yield f"{nodeid} is gone"
         for nodeid in sorted(found - known - new):
@@ -82,6 +82,10 @@ def differences(
                 yield f"{nodeid} is {word}"
         elif word != before:
             yield f"{nodeid} was {before}, is {word}"
+
+
+def _last_line(text: str) -> str:
+    return next(reversed(text.strip().splitlines()), "")
 
 
 def _files_first(nodeids: Sequence[str], first: Sequence[str]) -> tuple[str, ...]:

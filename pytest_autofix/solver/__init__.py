@@ -1,0 +1,1 @@
+"""The LangGraph loop: recall, generate, execute, reflect, verify. One graph run for each task."""
