@@ -65,6 +65,13 @@ class Definition:
         """The last part of the qualified name."""
         return self.name.rpartition(".")[2]
 
+    @property
+    def tree(self) -> DefinitionNode:
+        """The syntax tree of the definition; raises `PatchError` for the module, which is none."""
+        if self.node is None:
+            raise PatchError(f"{self.name} is no definition")
+        return self.node
+
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
