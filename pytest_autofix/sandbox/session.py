@@ -137,6 +137,22 @@ def _message(report: Any) -> str:
     return text[:MESSAGE_LIMIT]
 
 
+def _discard(output: os.stat_result) -> None:
+    """Send every descriptor that leads to `output` (pytest keeps copies) to nowhere: trials would fill it."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            if os.path.samestat(os.fstat(int(name)), output):
+                os.dup2(null, int(name))
+
+
+def _safe_text(value: BaseException) -> str:
+    try:
+        return str(value)[:MESSAGE_LIMIT]
+    except Exception:  # code under test may raise anything here
+        return "(its text cannot be had)"
+
+
 class Batch:
     """Serves trials instead of running the collected tests.
 
@@ -154,6 +170,20 @@ class Batch:
         self.emit = emit
         self.jobs_fd = jobs_fd
         self.events = events
+        self.output = os.fstat(1)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> pytest.TestReport | None:
+        """Nobody reads the tracebacks of a trial, and rendering one takes up to a hundred times the test's time."""
+        if call.excinfo is None or isinstance(call.excinfo.value, pytest.skip.Exception):
+            return None
+        message = f"{call.excinfo.typename}: {_safe_text(call.excinfo.value)}"
+        when = call.when if call.when != "collect" else "setup"  # items have no phase `collect`
+        return pytest.TestReport(
+            item.nodeid, item.location, {}, "failed", message, when, duration=call.duration
+        )
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -161,6 +191,7 @@ class Batch:
         index = FunctionIndex({os.path.join(self.root, path): path for path in self.originals})  # noqa: PTH118
         gc.collect()
         gc.freeze()  # keeps the collector from touching shared pages in every fork
+        _discard(self.output)
         self.emit({"e": "ready", "sound": sound, "detail": detail})
         with contextlib.suppress(WireBroken):
             while (frame := read_frame(self.jobs_fd)) is not None and frame["op"] != "end":
@@ -250,9 +281,6 @@ class Batch:
             try:
                 os.close(reader)
                 os.setpgid(0, 0)
-                null = os.open(os.devnull, os.O_WRONLY)
-                os.dup2(null, 1)
-                os.dup2(null, 2)
                 # The default action of SIGPROF ends the process, whatever the candidate catches.
                 signal.signal(signal.SIGPROF, signal.SIG_DFL)
                 signal.setitimer(signal.ITIMER_PROF, self.cpu_seconds)
