@@ -15,6 +15,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Generator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -140,10 +141,10 @@ def _message(report: Any) -> str:
 def _discard(output: os.stat_result) -> None:
     """Send every descriptor that leads to `output` (pytest keeps copies) to nowhere: trials would fill it."""
     null = os.open(os.devnull, os.O_WRONLY)
-    for name in os.listdir("/proc/self/fd"):
+    for entry in Path("/proc/self/fd").iterdir():
         with contextlib.suppress(OSError):
-            if os.path.samestat(os.fstat(int(name)), output):
-                os.dup2(null, int(name))
+            if os.path.samestat(os.fstat(int(entry.name)), output):
+                os.dup2(null, int(entry.name))
 
 
 def _safe_text(value: BaseException) -> str:
