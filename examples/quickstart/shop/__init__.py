@@ -1,0 +1,1 @@
+"""A small shop: carts, catalogue, customers, pages of results, ratings, shipping."""
