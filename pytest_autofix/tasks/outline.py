@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = ["MODULE", "Outline", "Span", "outline_of"]
+from pytest_autofix.errors import PatchError
+from pytest_autofix.patching.locate import MODULE, Definition, Lines, definitions, parse_source
 
-MODULE = "<module>"
+__all__ = ["MODULE", "Outline", "Span", "outline_of"]
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
     """One definition: a function, a method, a class body or the module level."""
 
-    name: str  #: qualified as in `ast`: `Class.method`, `outer.inner`
+    name: str  #: qualified: `Class.method`, `outer.inner`
     start: int  #: 1-based, decorators included
     end: int  #: 1-based, inclusive
     body: int  #: first line of the first statement of the body
@@ -30,17 +30,17 @@ class Outline:
     """The definitions of one source text. A text that does not parse has its module level only."""
 
     def __init__(self, source: str) -> None:
-        count = max(1, len(source.splitlines()))
+        count = len(Lines(source))
+        self.module = Span(MODULE, 1, count, 1, is_function=False)
         self.tree: ast.Module | None
         try:
-            self.tree = ast.parse(source)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            self.tree = None
-        self.module = Span(MODULE, 1, count, 1, is_function=False)
-        self.spans = (self.module, *(_spans(self.tree, "") if self.tree else ()))
+            self.tree = parse_source(source)
+            self.spans = (self.module, *map(_span, definitions(source)))
+        except PatchError:
+            self.tree, self.spans = None, (self.module,)
         self._owner: list[Span] = [self.module] * (count + 1)
         for span in self.spans[1:]:  # parents come before their children, so the innermost wins
-            for line in range(span.start, min(span.end, count) + 1):
+            for line in range(span.start, span.end + 1):
                 self._owner[line] = span
 
     def owner(self, line: int) -> Span:
@@ -58,23 +58,21 @@ def outline_of(source: str) -> Outline:
     return Outline(source)
 
 
-def _spans(node: ast.AST, prefix: str) -> Iterator[Span]:
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            name = prefix + child.name
-            first = min([child.lineno, *(decorator.lineno for decorator in child.decorator_list)])
-            end = child.end_lineno or child.lineno
-            function = not isinstance(child, ast.ClassDef)
-            yield Span(name, first, end, child.body[0].lineno, function, function and _is_stub(child.body))
-            yield from _spans(child, name + ".")
-        elif not isinstance(child, ast.expr):
-            yield from _spans(child, prefix)  # definitions below `if`, `try`, `with`, `match`
+def _span(definition: Definition) -> Span:
+    body = definition.tree.body
+    return Span(
+        definition.name,
+        definition.start_line,
+        definition.end_line,
+        body[0].lineno,
+        definition.kind != "class",
+        definition.kind != "class" and all(_is_stub(statement) for statement in body),
+    )
 
 
-def _is_stub(body: list[ast.stmt]) -> bool:
-    return all(
+def _is_stub(statement: ast.stmt) -> bool:
+    return (
         isinstance(statement, ast.Pass)
         or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
         or (isinstance(statement, ast.Raise) and "NotImplementedError" in ast.dump(statement))
-        for statement in body
     )
