@@ -10,7 +10,7 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Self
@@ -107,7 +107,7 @@ class Executor:
         for worker in self._workers:
             worker.close()
 
-    def try_many(self, candidates: Iterable[Candidate], *, seconds: float) -> Iterator[Trial]:
+    def try_many(self, candidates: Iterable[Candidate], *, seconds: float) -> Generator[Trial]:
         """Try candidates in parallel until they or `seconds` run out; results come as they arrive."""
         deadline = time.monotonic() + seconds
         shared = _Shared(iter(candidates))

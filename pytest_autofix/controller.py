@@ -1,0 +1,152 @@
+"""What happens when the user's tests have ended: from pytest's objects to a `Request`, from its end to an exit status."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sys
+from collections.abc import Generator, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_autofix.errors import AutofixError, ConfigurationError
+from pytest_autofix.evidence.earlier import read_earlier
+from pytest_autofix.evidence.recorder import Recorder
+from pytest_autofix.invocation import read_invocation, third_party_modules
+from pytest_autofix.settings import Settings
+
+__all__ = ["Controller", "verify_patch"]
+
+log = logging.getLogger("pytest_autofix")
+
+
+class Controller:
+    """Registered under `--autosolve` in the process that the user started."""
+
+    def __init__(
+        self, config: pytest.Config, settings: Settings, recorder: Recorder, sys_path: Sequence[str]
+    ) -> None:
+        """Raises `pytest.UsageError` for what can be known to fail before any test has run."""
+        from pytest_autofix.run import check_surroundings
+
+        self._config = config
+        self._settings = settings
+        self._recorder = recorder
+        self._invocation = read_invocation(config, sys_path)
+        self._interrupted = False
+        self._marked: set[str] = set()
+        self._whole: tuple[str, ...] = ()
+        try:
+            self._earlier = read_earlier(settings.earlier, config.rootpath) if settings.earlier else ()
+            check_surroundings(settings, self._invocation)
+        except ConfigurationError as error:
+            raise pytest.UsageError(str(error)) from None
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None]:
+        yield
+        self._whole = tuple(item.nodeid for item in items)
+        self._marked = {item.nodeid for item in items if item.get_closest_marker("autosolve")}
+        if self._settings.earlier:
+            failed = frozenset(self._earlier)
+            dropped = [item for item in items if not _named(item.nodeid, failed)]
+            items[:] = [item for item in items if _named(item.nodeid, failed)]
+            self._config.hook.pytest_deselected(items=dropped)
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        self._interrupted = not isinstance(excinfo.value, pytest.Session.Interrupted)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> Generator[None]:
+        result = yield  # the user's ordinary report comes first, untouched
+        broken = exitstatus in (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR)
+        if not self._interrupted and not broken:
+            status = self._solve(int(exitstatus))
+            if status is not None:
+                session.exitstatus = status
+        return result
+
+    def _solve(self, exit_status: int) -> int | None:
+        """The new exit status, None to leave pytest's own."""
+        from pytest_autofix.run import Request, solve
+
+        failures = self._recorder.failures()
+        if self._settings.select == "marked":
+            failures = tuple(failure for failure in failures if failure.nodeid in self._marked)
+        loaded = third_party_modules(tuple(sys.modules), self._config.rootpath)
+        with _console(self._config) as console:
+            request = Request(
+                settings=self._settings,
+                invocation=self._invocation,
+                failures=failures,
+                collected=self._whole or self._recorder.collected(),
+                outcomes=self._recorder.outcomes(),
+                preload=loaded,
+                exit_status=exit_status,
+            )
+            return _guarded(lambda: solve(request, console), console, self._config)
+
+
+def verify_patch(config: pytest.Config, settings: Settings, sys_path: Sequence[str]) -> int:
+    """Run the verdict on the user's patch: 0 accepted, 1 rejected; raises `pytest.UsageError` for no patch at all."""
+    from pytest_autofix.run import check_surroundings, verify
+
+    invocation = read_invocation(config, sys_path)
+    with _console(config) as console:
+        try:
+            check_surroundings(settings, invocation)
+            return verify(settings, invocation, console)
+        except ConfigurationError as error:
+            raise pytest.UsageError(str(error)) from None
+        except AutofixError as error:
+            console.write_line(f"autosolve: {error}", red=True)
+            return int(pytest.ExitCode.TESTS_FAILED)
+
+
+def _guarded(action: Any, console: Any, config: pytest.Config) -> int | None:
+    """A stop or a bug of ours must not change what pytest found out."""
+    try:
+        status: int | None = action()
+    except KeyboardInterrupt:
+        console.write_line("autosolve: stopped; no file was changed", yellow=True)
+        return int(pytest.ExitCode.INTERRUPTED)
+    except AutofixError as error:
+        console.write_line(f"autosolve: {error}", red=True)
+        return None
+    except Exception as error:  # the plugin boundary
+        console.write_line(
+            f"autosolve: internal error, nothing was changed: {type(error).__name__}: {error}", red=True
+        )
+        if config.get_verbosity() > 0:
+            raise
+        log.debug("internal error", exc_info=error)
+        return None
+    return status
+
+
+@contextlib.contextmanager
+def _console(config: pytest.Config) -> Iterator[Any]:
+    """pytest's terminal reporter with capturing off, so that progress is seen and questions can be answered."""
+    from pytest_autofix.report.terminal import PlainConsole
+
+    reporter = config.pluginmanager.getplugin("terminalreporter")
+    capture = config.pluginmanager.getplugin("capturemanager")
+    if capture is not None:
+        capture.suspend_global_capture(in_=True)
+    try:
+        yield reporter if reporter is not None else PlainConsole(sys.__stdout__)
+    finally:
+        if capture is not None:
+            capture.resume_global_capture()
+
+
+def _named(nodeid: str, failed: frozenset[str]) -> bool:
+    """A report may name a whole file (collection failed) or a test without its parameters."""
+    return nodeid in failed or nodeid.partition("::")[0] in failed or nodeid.partition("[")[0] in failed
+
+
+def state_folder(root: Path) -> Path:
+    """Where everything of ours lives inside the user's project."""
+    return root / ".pytest_autofix"
