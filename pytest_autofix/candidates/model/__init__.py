@@ -1,0 +1,1 @@
+"""Candidates that a language model writes, through any OpenAI-compatible chat endpoint."""
