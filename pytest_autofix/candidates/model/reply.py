@@ -210,22 +210,23 @@ def _bare_code(body: str) -> str:
     lines = body.split("\n")
     starts = [n for n, line in enumerate(lines) if _START.match(line)]
     for start in starts[:20]:
-        for end in range(len(lines), start, -1):
+        end = len(lines)
+        while end > start:
             text = "\n".join(lines[start:end])
             try:
                 tree = _parse(text)
-            except SyntaxError:
+            except SyntaxError as error:
+                # Straight to the line that cannot be code: one by one would be quadratic in long replies.
+                end = min(end - 1, start + max((error.lineno or 1) - 1, 0))
                 continue
             if any(
                 isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) for node in tree.body
             ):
                 return text
             break
-    return (
-        "\n".join(lines[starts[0] :])
-        if starts and re.match(r"\s*(def|class|async|@)", lines[starts[0]])
-        else ""
-    )
+    if starts and re.match(r"\s*(def|class|async|@)", lines[starts[0]]):
+        return "\n".join(lines[starts[0] :])  # to be told what is wrong with it
+    return ""
 
 
 def _refuse_elisions(code: str, known: str) -> None:
@@ -264,11 +265,13 @@ def _is_text(node: ast.stmt) -> bool:
 
 
 def _comments(code: str) -> list[str]:
-    found = []
+    found: list[str] = []
     try:
-        for token in tokenize.generate_tokens(io.StringIO(code).readline):
-            if token.type == tokenize.COMMENT:
-                found.append(token.string)
+        found.extend(
+            token.string
+            for token in tokenize.generate_tokens(io.StringIO(code).readline)
+            if token.type == tokenize.COMMENT
+        )
     except (tokenize.TokenError, SyntaxError):
         # Of code that stands in a block the tokenizer sees only a part.
         return found or re.findall(r"^\s*(#.*)$", code, re.MULTILINE)
