@@ -17,6 +17,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"controller"}),
     frozenset({"run"}),
     frozenset({"solver"}),
+    frozenset({"workbench"}),
     frozenset({"tasks", "verdict", "report"}),
     frozenset({"candidates"}),
     frozenset({"sandbox", "patching"}),
