@@ -30,6 +30,8 @@ __all__ = ["group"]
 
 UNRECORDED = 0.25
 """Score of the other lines of a definition in a stack when no executed lines were recorded"""
+REPR_SHARE = 0.5
+"""Part of its score that a `__repr__` keeps: pytest calls it to explain an assertion, so only failing tests reach it"""
 
 
 def group(
@@ -131,9 +133,9 @@ def _possible(failures: Sequence[Failure], view: _View) -> dict[Cause, int]:
     most = max(map(len, reached.values()), default=0)
     functions = {place for place in reached if _is_function(place, view)} or set(reached)
     found: dict[Cause, int] = dict.fromkeys(raised, 0)
-    least = 1 if raised else 0
     for place, doubts in reached.items():
         if len(doubts) == most and place in functions:
+            least = 1 if raised or _only_shown(place[1], failures) else 0
             found.setdefault(place, max(least, *doubts))
     return found
 
@@ -142,6 +144,11 @@ def _is_function(place: tuple[str, str], view: _View) -> bool:
     path, name = place
     span = outline_of(view.files[path]).find(name)
     return span is not None and span.is_function
+
+
+def _only_shown(name: str, failures: Sequence[Failure]) -> bool:
+    """Whether a definition is there to show values, and no test speaks of it."""
+    return name.endswith("__repr__") and not any("repr" in failure.function.lower() for failure in failures)
 
 
 def _named_places(failure: Failure, files: Mapping[str, str]) -> Iterator[Frame]:
@@ -178,6 +185,10 @@ def _scores(failures: Sequence[Failure], view: _View) -> Scores:
         if (nodeid := failure.nodeid) in view.lines
     }
     scores = score_lines(list(reached), view.passing_hits, reached) if reached else {}
+    for path, of_path in scores.items():
+        for line in of_path:
+            if _only_shown(view.owner(path, line)[1], failures):
+                of_path[line] *= REPR_SHARE
     stacks: list[Sequence[Frame]] = [exc.frames for failure in failures for exc in failure.exceptions]
     stacks += [[frame] for failure in failures for frame in _named_places(failure, view.files)]
     if not any(scores.values()):

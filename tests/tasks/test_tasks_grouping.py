@@ -227,6 +227,23 @@ def test_stub_is_found_by_its_name_although_no_frame_is_in_it() -> None:
     assert "slug" in [target.name for target in task.targets[:2]]
 
 
+REPR = "class Box:\n    def __init__(self):\n        self.x = 1\n\n    def __repr__(self):\n        return 'Box'\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        pytest.param("test_box", ["Box.__init__", "Box.__repr__"], id="called-to-explain-the-assertion"),
+        pytest.param("test_repr_of_box", ["Box.__repr__", "Box.__init__"], id="tested-by-its-name"),
+    ],
+)
+def test_a_repr_that_only_failing_tests_reach(name: str, expected: list[str]) -> None:
+    lines = {f"{TEST}::{name}": {"b.py": (3, 6)}, f"{TEST}::test_good": {"b.py": (3,)}}
+    outcomes = {f"{TEST}::test_good": "passed"}
+    (task,) = group([failing(name)], lines, outcomes, {"b.py": REPR}, {"b.py"})
+    assert [target.name for target in task.targets] == expected
+
+
 def test_hints_are_the_users_word() -> None:
     failures = [failing("test_a"), failing("test_b")]
     lines = {"test_a": {"m.py": body(0)}, "test_b": {"m.py": body(0)}}
