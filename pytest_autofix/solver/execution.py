@@ -195,12 +195,11 @@ class Executor:
 
 
 class _Worker:
-    """One core: a fork server with a batch, and another for runs of their own. Started when first needed."""
+    """One core: a fork server with a batch, both started when first needed."""
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
         self._server: ForkServer | None = None
-        self._batch_server: ForkServer | None = None
         self._batch: BatchSession | None = None
         self._batch_tried = False
 
@@ -214,8 +213,7 @@ class _Worker:
         executor = self._executor
         if not self._batch_tried:
             self._batch_tried = True
-            self._batch_server = executor._sandbox.fork_server()
-            self._batch = executor.open_batch(self._batch_server)
+            self._batch = executor.open_batch(self.server)
         if self._batch is None:
             for candidate in candidates:
                 if time.monotonic() > deadline:
@@ -238,9 +236,8 @@ class _Worker:
         if self._batch is not None:
             with contextlib.suppress(SandboxError):
                 self._batch.close()
-        for server in (self._batch_server, self._server):
-            if server is not None:
-                server.close()
+        if self._server is not None:
+            self._server.close()
 
 
 class _Shared(Iterator[Candidate]):

@@ -1,0 +1,195 @@
+"""`Workbench`: the frozen project, the policy, the sandbox and the baseline of one run. Everything starts from it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from pytest_autofix.errors import ConfigurationError, PatchError, SandboxUnavailable
+from pytest_autofix.patching.changes import FileChange, Tree
+from pytest_autofix.patching.locate import read_source
+from pytest_autofix.patching.paths import Editable
+from pytest_autofix.sandbox.folder import RunFolder
+from pytest_autofix.sandbox.local import LocalSandbox
+from pytest_autofix.sandbox.none import UnconfinedSandbox
+from pytest_autofix.sandbox.protocol import Job, Limits, Sandbox, Workspace
+from pytest_autofix.sandbox.snapshot import Snapshot, take_snapshot
+from pytest_autofix.sandbox.workspace import build_workspace
+from pytest_autofix.settings import Invocation, Settings
+from pytest_autofix.verdict.baseline import Baseline, take_baseline
+from pytest_autofix.verdict.judge import Judge
+
+__all__ = ["STATE_FOLDER", "Workbench", "prepare_state_folder"]
+
+STATE_FOLDER = ".pytest_autofix"
+RUN_SECONDS = (
+    1800.0  #: wall clock of one run of all tests in the sandbox; a limit against hanging, not a budget
+)
+
+
+def prepare_state_folder(root: Path) -> Path:
+    """The folder that holds everything of ours, with its own `.gitignore`.
+
+    Raises `ConfigurationError` if it cannot be written.
+    """
+    folder = root / STATE_FOLDER
+    try:
+        folder.mkdir(exist_ok=True)
+        ignore = folder / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n", encoding="utf-8")
+        probe = folder / ".writable"
+        probe.write_bytes(bytes(4096))  # a full disk lets a file be made, but not filled
+        probe.unlink()
+    except OSError as error:
+        raise ConfigurationError(
+            f"{folder} cannot be written: {error.strerror}; make it writable, or free some space"
+        ) from error
+    return folder
+
+
+@dataclass(frozen=True)
+class _Opened:
+    workspace: Workspace
+    sandbox: Sandbox
+
+
+class Workbench:
+    """Use as a context manager: it owns a private folder and the sandbox's processes."""
+
+    def __init__(self, settings: Settings, invocation: Invocation, *, test_files: Iterable[str] = ()) -> None:
+        """Freezes the project. `test_files`: files that gave tests, as far as they are known.
+
+        Raises `ConfigurationError` for a project that cannot be copied.
+        """
+        self.settings = settings
+        self.invocation = invocation
+        self.root = invocation.root
+        self.policy = Editable.of(
+            invocation.root,
+            python_files=invocation.test_patterns,
+            plugins=invocation.plugins,
+            test_files=test_files,
+        )
+        self.state_folder = prepare_state_folder(invocation.root)
+        self._folder = RunFolder()
+        self._closing = False
+        self._opened: _Opened | None = None
+        try:
+            self.snapshot: Snapshot = take_snapshot(invocation.root, self._folder.path / "tree")
+            self.originals = self._read_originals()
+        except BaseException:
+            self._folder.close()
+            raise
+        self.texts: dict[str, str] = {}
+        for path, data in self.originals.items():
+            try:
+                self.texts[path] = read_source(data).text
+            except PatchError:
+                continue  # what cannot be decoded can be no target
+
+    def _read_originals(self) -> dict[str, bytes]:
+        tree = Tree(self.snapshot.path)
+        files = {
+            path: tree.read(path) for path in self.policy.editable_files() if path in self.snapshot.hashes
+        }
+        return {path: data for path, data in files.items() if data is not None}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End every process and remove the copy."""
+        self._closing = True
+        if self._opened is not None:
+            self._opened.sandbox.close()
+        self._folder.close()
+
+    def stop(self) -> None:
+        """End every process now; whoever waits for one gets a `SandboxError`."""
+        self._closing = True
+        if self._opened is not None:
+            self._opened.sandbox.close()
+
+    @property
+    def stopping(self) -> bool:
+        return self._closing
+
+    @property
+    def limits(self) -> Limits:
+        """Of one run of the tests in the sandbox."""
+        return Limits(wall_seconds=RUN_SECONDS, test_seconds=self.settings.test_seconds)
+
+    def open_sandbox(self) -> Sandbox:
+        """Probe and open what the settings ask for; raises `SandboxUnavailable`, never takes a weaker one."""
+        if self._opened is not None:
+            return self._opened.sandbox
+        workspace = self._workspace(self.snapshot)
+        sandbox: Sandbox = (
+            UnconfinedSandbox(workspace) if self.settings.sandbox == "none" else LocalSandbox(workspace)
+        )
+        self._opened = _Opened(workspace, sandbox)
+        return sandbox
+
+    def _workspace(self, snapshot: Snapshot) -> Workspace:
+        directory = self.invocation.directory
+        workspace = build_workspace(
+            self.root,
+            snapshot=snapshot.path,
+            python=self.invocation.python,
+            sys_path=self.invocation.sys_path,
+            protected=self.policy.protected_files(),
+            args=self.invocation.arguments,
+            cwd=directory if directory.is_relative_to(self.root) else self.root,
+        )
+        return replace(workspace, preload=self.invocation.preload)
+
+    def take_baseline(self, nodeids: Sequence[str] = ()) -> Baseline:
+        """See `verdict.baseline`; with the executed lines of every editable file."""
+        return take_baseline(
+            self.open_sandbox(),
+            nodeids=nodeids,
+            selection=() if nodeids else self.invocation.selection,
+            trace=tuple(self.texts),
+            limits=self.limits,
+            jobs=self.settings.jobs,
+        )
+
+    def judge(self, baseline: Baseline) -> Judge:
+        """The one way to accept a candidate."""
+        return Judge(self.open_sandbox(), baseline, self.limits, self.policy.refusals)
+
+    def run_working_tree(self) -> dict[str, str]:
+        """Outcomes of the whole selection on the files as they are now, in a sandbox of its own.
+
+        Raises `SandboxUnavailable` if none can be opened.
+        """
+        copy = self._folder.path / "after"
+        shutil.rmtree(copy, ignore_errors=True)
+        snapshot = take_snapshot(self.root, copy)
+        workspace = self._workspace(snapshot)
+        sandbox: Sandbox = (
+            UnconfinedSandbox(workspace) if self.settings.sandbox == "none" else LocalSandbox(workspace)
+        )
+        try:
+            result = sandbox.run(Job(selection=self.invocation.selection, limits=self.limits))
+        finally:
+            sandbox.close()
+        if result.status != "finished":
+            raise SandboxUnavailable(f"the tests could not be run once more: {result.status} {result.detail}")
+        outcomes: dict[str, str] = dict(result.outcomes())
+        outcomes |= {phase.nodeid: "failed" for phase in result.phases if phase.when == "collect"}
+        return outcomes
+
+    def unchanged(self, changes: Sequence[FileChange]) -> Mapping[str, str]:
+        """Path → sha256 that the file had when the run began, for what is to be written."""
+        return {change.path: self.snapshot.hashes.get(change.path, "") for change in changes}
