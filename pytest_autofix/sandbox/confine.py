@@ -12,13 +12,10 @@ None of them executes a program: fork is what makes a warm job cheap.
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import json
 import os
-import resource
 import select
-import shutil
 import signal
 import stat
 import sys
@@ -30,16 +27,12 @@ from typing import Any
 
 from . import linux, seccomp
 from .layout import EXTRA, HOME, PRIVATE, SCRATCH, TREE
+from .work import Hangup, close_all_but, path_is_below, set_limits, write_files
 
-__all__ = ["Hangup", "close_all_but", "run", "set_limits"]
+__all__ = ["Hangup", "run"]
 
 _WRITABLE = ("/tmp", "/dev/shm")  # noqa: S108 - inside, both are fresh for each job
 _GRACE = 0.25  #: seconds that helpers of the test run (multiprocessing's tracker) get to end by themselves
-_SLACK = 8  #: processes of ours that count against RLIMIT_NPROC
-
-
-class Hangup(Exception):
-    """The host has gone: end everything."""
 
 
 def run(
@@ -55,6 +48,7 @@ def run(
     closes it while the job runs, `Hangup` is raised.
     """
     began = time.monotonic()
+    seccomp.program_for_this_machine()  # made here once, every worker gets it by fork
     reader, writer = os.pipe()
     stage = os.fork()
     if stage == 0:
@@ -166,11 +160,11 @@ def _mount_all(hello: dict[str, Any], job: dict[str, Any]) -> list[str]:
         _fresh(place, root, hello["extra"])
     options = f"lowerdir={TREE},upperdir={SCRATCH}/upper,workdir={SCRATCH}/work,userxattr"
     linux.mount("overlay", root, "overlay", quiet, options)
-    touched = _write_files(root, job, hello["protected"])
+    touched = write_files(root, job, hello["protected"])
     for path in hello["protected"]:
         _protect(root, path, changed=path in touched)
     for number, path in enumerate(hello["extra"]):
-        if _below(path, root):
+        if path_is_below(path, root):
             _show(number, path)
     linux.mount("proc", "/proc", "proc", quiet | linux.MS_NOEXEC | linux.MS_RDONLY)
     linux.bind("/proc/sys", "/proc/sys")  # read-only as /proc is, and it stays so if /proc were remounted
@@ -183,21 +177,17 @@ def _fresh(place: str, root: str, extra: list[str]) -> None:
     fresh = f"{SCRATCH}/{place.strip('/').replace('/', '-')}"
     Path(fresh).mkdir()
     Path(fresh).chmod(0o1777)
-    needed = [(number, path) for number, path in enumerate(extra) if _below(path, place)]
+    needed = [(number, path) for number, path in enumerate(extra) if path_is_below(path, place)]
     for number, path in needed:
         _show(number, fresh + path[len(place) :])
-    if _below(root, place):
+    if path_is_below(root, place):
         Path(fresh + root[len(place) :]).mkdir(parents=True, exist_ok=True)
     linux.bind(fresh, place, recursive=True)
     # Whoever can rename a folder above the project puts another tree in its place; a mount cannot be renamed.
-    shown = {path for _, path in needed} | ({root} if _below(root, place) else set())
+    shown = {path for _, path in needed} | ({root} if path_is_below(root, place) else set())
     tops = {f"{place}/{path[len(place) + 1 :].split('/')[0]}" for path in shown}
     for top in tops - shown:
         linux.bind_read_only(top, recursive=True)
-
-
-def _below(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def _show(number: int, target: str) -> None:
@@ -208,28 +198,6 @@ def _show(number: int, target: str) -> None:
         Path(target).parent.mkdir(parents=True, exist_ok=True)
         Path(target).touch()
     linux.bind(source, target, recursive=True)
-
-
-def _write_files(root: str, job: dict[str, Any], protected: list[str]) -> list[str]:
-    """Lay the job's files over the tree; returns the protected paths that this changed."""
-    changed = [*job["files"], *job["delete"]]
-    for relative in changed:
-        if relative.startswith("/") or ".." in relative.split("/"):
-            raise ValueError(f"{relative!r} is not a path inside the project")
-    for relative in job["delete"]:
-        path = Path(root, relative)
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
-    for relative, content in job["files"].items():
-        path = Path(root, relative)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o644
-        path.unlink(missing_ok=True)  # a link is replaced, never followed
-        path.write_bytes(base64.b64decode(content))
-        path.chmod(mode)
-    return [path for path in protected if any(_below(relative, path) for relative in changed)]
 
 
 def _protect(root: str, relative: str, *, changed: bool) -> None:
@@ -349,31 +317,3 @@ def _confine_worker(hello: dict[str, Any], job: dict[str, Any], keep: Iterable[i
     linux.drop_all_capabilities()
     os.chdir(hello["cwd"])
     linux.install_filter(seccomp.program_for_this_machine())
-
-
-def close_all_but(keep: set[int]) -> None:
-    """Close every descriptor not in `keep`."""
-    bottom = 0
-    for fd in sorted(keep):
-        if bottom < fd:  # closerange(0, 0) closes everything: CPython 3.11 asks close_range(2) for 0 .. -1
-            os.closerange(bottom, fd)
-        bottom = fd + 1
-    os.closerange(bottom, os.sysconf("SC_OPEN_MAX"))
-
-
-def set_limits(limits: dict[str, Any]) -> None:
-    """Set the limits of one process; those that it passes on to its children included."""
-    _limit(resource.RLIMIT_CORE, 0)
-    _limit(resource.RLIMIT_CPU, int(limits["cpu_seconds"]))
-    _limit(resource.RLIMIT_FSIZE, limits["file_bytes"])
-    _limit(resource.RLIMIT_NOFILE, limits["open_files"])
-    _limit(resource.RLIMIT_NPROC, limits["processes"] + _SLACK)
-    if limits["memory_bytes"]:
-        _limit(resource.RLIMIT_AS, limits["memory_bytes"])
-
-
-def _limit(which: int, value: int) -> None:
-    _, hard = resource.getrlimit(which)
-    if hard != resource.RLIM_INFINITY:
-        value = min(value, hard)
-    resource.setrlimit(which, (value, value))

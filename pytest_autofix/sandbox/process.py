@@ -71,8 +71,12 @@ class Spawner:
 class Keeper:
     """One sandbox process with its keeper inside. Not thread-safe: one job at a time."""
 
-    def __init__(self, spawner: Spawner, make_command: MakeCommand, hello: dict[str, Any]) -> None:
-        """Start it and wait until it is up; raises `SandboxError` with its output if it does not come up."""
+    def __init__(
+        self, spawner: Spawner, make_command: MakeCommand, hello: dict[str, Any], *, patience: float = 0.0
+    ) -> None:
+        """Start it and wait until it is up. `patience`: seconds that it gets to end by itself on `close`.
+
+        Raises `SandboxError` with its output if it does not come up."""
         inside: list[int] = []
         outside: list[int] = []
         for ours_reads in (False, True, True, False, True):  # jobs, report, events, trials, output
@@ -91,6 +95,7 @@ class Keeper:
         finally:
             for fd in inside:
                 os.close(fd)
+        self._patience = patience
         self._selector = selectors.DefaultSelector()
         for fd in (self._report, self._events, self._output):
             self._selector.register(fd, selectors.EVENT_READ)
@@ -264,6 +269,8 @@ class Keeper:
         self._selector.close()
         for fd in (self._jobs, self._trials):
             os.close(fd)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(self._patience)  # the end of `jobs` tells the keeper to end
         self._process.kill()  # bubblewrap's first process inside dies with it, and all others with that one
         self._process.wait()
         for fd in (self._report, self._events, self._output):

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
+import inspect
 import itertools
 import os
 import select
@@ -117,6 +118,9 @@ def _warm_up(hello: dict[str, Any]) -> dict[str, Any]:
         except Exception:  # any error of a foreign module at import; the tests will meet it again
             failed.append(name)
     _run_nothing(hello["args"])
+    inspect.getmodule(
+        _warm_up.__code__, "nowhere"
+    )  # fills its table of files, 40 ms of every first traceback
     sys.path[:] = own
     foreign = [
         name

@@ -9,6 +9,7 @@ that libraries fall back as they do on old kernels. Numbers are of the kernel's 
 from __future__ import annotations
 
 import errno
+import functools
 import platform
 import struct
 
@@ -146,6 +147,7 @@ def build_filter(machine: str) -> bytes:
     return b"".join(program)
 
 
+@functools.cache
 def program_for_this_machine() -> bytes:
     """The program of the running kernel; raises `OSError` where none is known, since a filter is no option."""
     machine = platform.machine()
