@@ -33,9 +33,10 @@ def combine(results: Sequence[TaskResult], originals: Mapping[str, bytes], judge
     Raises `SandboxError` if there is no verdict to be had.
     """
     solved = [result for result in results if result.candidate is not None]
-    if len(solved) <= 1:
-        changes = _changes(solved, originals) or ()
-        return Combined(tuple(solved), (), changes, solved[0].verdict if solved else None)
+    if not solved:
+        return Combined()
+    if len(solved) == 1:
+        return Combined(tuple(solved), (), solved[0].changes, solved[0].verdict)
     changes = _changes(solved, originals)
     if changes is not None:
         verdict = _judge(judge, solved, changes)
@@ -46,7 +47,7 @@ def combine(results: Sequence[TaskResult], originals: Mapping[str, bytes], judge
 
 def _one_by_one(solved: Sequence[TaskResult], originals: Mapping[str, bytes], judge: Judge) -> Combined:
     kept = [solved[0]]
-    combined = Combined((solved[0],), (), _changes(kept, originals) or (), solved[0].verdict)
+    combined = Combined((solved[0],), (), solved[0].changes, solved[0].verdict)
     for result in solved[1:]:
         changes = _changes([*kept, result], originals)
         verdict = None if changes is None else _judge(judge, [*kept, result], changes)
@@ -55,7 +56,9 @@ def _one_by_one(solved: Sequence[TaskResult], originals: Mapping[str, bytes], ju
             combined = dataclasses.replace(combined, results=tuple(kept), changes=changes, verdict=verdict)
             continue
         why = "both change the same lines" if verdict is None else f"refused by {verdict.refused_by}"
-        reason = f"its patch does not go together with that of {kept[0].task.nodeids[0]}: {why}; run once more"
+        reason = (
+            f"its patch does not go together with that of {kept[0].task.nodeids[0]}: {why}; run once more"
+        )
         refused = dataclasses.replace(result, outcome="rejected", reason=reason, candidate=None)
         combined = dataclasses.replace(combined, left_out=(*combined.left_out, refused))
     return combined

@@ -1,13 +1,13 @@
-"""What happens when the user's tests have ended: from pytest's objects to a `Request`, from its end to an exit status."""
+"""What happens when the user's tests have ended: pytest's objects in, an exit status out."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
 import sys
-from collections.abc import Generator, Iterator, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,6 +16,9 @@ from pytest_autofix.evidence.earlier import read_earlier
 from pytest_autofix.evidence.recorder import Recorder
 from pytest_autofix.invocation import read_invocation, third_party_modules
 from pytest_autofix.settings import Settings
+
+if TYPE_CHECKING:
+    from pytest_autofix.run import Console
 
 __all__ = ["Controller", "verify_patch"]
 
@@ -29,7 +32,8 @@ class Controller:
         self, config: pytest.Config, settings: Settings, recorder: Recorder, sys_path: Sequence[str]
     ) -> None:
         """Raises `pytest.UsageError` for what can be known to fail before any test has run."""
-        from pytest_autofix.run import check_surroundings
+        from pytest_autofix.run import check_settings
+        from pytest_autofix.workbench import prepare_state_folder
 
         self._config = config
         self._settings = settings
@@ -40,7 +44,8 @@ class Controller:
         self._whole: tuple[str, ...] = ()
         try:
             self._earlier = read_earlier(settings.earlier, config.rootpath) if settings.earlier else ()
-            check_surroundings(settings, self._invocation)
+            check_settings(settings)
+            prepare_state_folder(config.rootpath)
         except ConfigurationError as error:
             raise pytest.UsageError(str(error)) from None
 
@@ -76,14 +81,13 @@ class Controller:
         if self._settings.select == "marked":
             failures = tuple(failure for failure in failures if failure.nodeid in self._marked)
         loaded = third_party_modules(tuple(sys.modules), self._config.rootpath)
+        invocation = replace(self._invocation, preload=loaded)
         with _console(self._config) as console:
             request = Request(
                 settings=self._settings,
-                invocation=self._invocation,
+                invocation=invocation,
                 failures=failures,
                 collected=self._whole or self._recorder.collected(),
-                outcomes=self._recorder.outcomes(),
-                preload=loaded,
                 exit_status=exit_status,
             )
             return _guarded(lambda: solve(request, console), console, self._config)
@@ -91,52 +95,63 @@ class Controller:
 
 def verify_patch(config: pytest.Config, settings: Settings, sys_path: Sequence[str]) -> int:
     """Run the verdict on the user's patch: 0 accepted, 1 rejected; raises `pytest.UsageError` for no patch at all."""
-    from pytest_autofix.run import check_surroundings, verify
+    from pytest_autofix.run import check_settings, verify
 
     invocation = read_invocation(config, sys_path)
     with _console(config) as console:
         try:
-            check_surroundings(settings, invocation)
+            check_settings(settings)
             return verify(settings, invocation, console)
         except ConfigurationError as error:
             raise pytest.UsageError(str(error)) from None
         except AutofixError as error:
-            console.write_line(f"autosolve: {error}", red=True)
+            console.terminal.write_line(f"autosolve: {error}", red=True)
             return int(pytest.ExitCode.TESTS_FAILED)
 
 
-def _guarded(action: Any, console: Any, config: pytest.Config) -> int | None:
+def _guarded(action: Callable[[], int | None], console: Console, config: pytest.Config) -> int | None:
     """A stop or a bug of ours must not change what pytest found out."""
     try:
-        status: int | None = action()
+        return action()
     except KeyboardInterrupt:
-        console.write_line("autosolve: stopped; no file was changed", yellow=True)
+        console.terminal.write_line("autosolve: stopped; no file was changed", yellow=True)
         return int(pytest.ExitCode.INTERRUPTED)
     except AutofixError as error:
-        console.write_line(f"autosolve: {error}", red=True)
+        console.terminal.write_line(f"autosolve: {error}", red=True)
         return None
     except Exception as error:  # the plugin boundary
-        console.write_line(
+        console.terminal.write_line(
             f"autosolve: internal error, nothing was changed: {type(error).__name__}: {error}", red=True
         )
         if config.get_verbosity() > 0:
             raise
         log.debug("internal error", exc_info=error)
         return None
-    return status
 
 
 @contextlib.contextmanager
-def _console(config: pytest.Config) -> Iterator[Any]:
+def _console(config: pytest.Config) -> Iterator[Console]:
     """pytest's terminal reporter with capturing off, so that progress is seen and questions can be answered."""
     from pytest_autofix.report.terminal import PlainConsole
+    from pytest_autofix.run import Console
 
     reporter = config.pluginmanager.getplugin("terminalreporter")
     capture = config.pluginmanager.getplugin("capturemanager")
     if capture is not None:
         capture.suspend_global_capture(in_=True)
+
+    def ask(question: str) -> str:
+        if sys.stdin is None or not sys.stdin.isatty():
+            raise EOFError
+        return input(question)
+
     try:
-        yield reporter if reporter is not None else PlainConsole(sys.__stdout__)
+        yield Console(
+            terminal=reporter if reporter is not None else PlainConsole(sys.__stdout__),
+            width=config.get_terminal_writer().fullwidth,
+            live=reporter is not None and bool(reporter.isatty),
+            ask=ask,
+        )
     finally:
         if capture is not None:
             capture.resume_global_capture()
@@ -145,8 +160,3 @@ def _console(config: pytest.Config) -> Iterator[Any]:
 def _named(nodeid: str, failed: frozenset[str]) -> bool:
     """A report may name a whole file (collection failed) or a test without its parameters."""
     return nodeid in failed or nodeid.partition("::")[0] in failed or nodeid.partition("[")[0] in failed
-
-
-def state_folder(root: Path) -> Path:
-    """Where everything of ours lives inside the user's project."""
-    return root / ".pytest_autofix"

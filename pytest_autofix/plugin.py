@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from importlib.util import find_spec
 
 import pytest
@@ -13,7 +13,7 @@ from pytest_autofix.settings import Settings
 
 __all__: list[str] = []
 
-SYS_PATH = pytest.StashKey[tuple[str, ...]]()
+SYS_PATH = pytest.StashKey[Sequence[str]]()
 """`sys.path` before pytest and conftests changed it: our own runs start from the same place"""
 
 SOLVE_MODULES = (

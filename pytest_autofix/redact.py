@@ -27,7 +27,8 @@ _SECRET_NAME = re.compile(
     re.IGNORECASE,
 )
 _SECRET_VARIABLE = re.compile(
-    r"passw(?:or)?d|passphrase|secret|credential|api_?key|private_?key|(?:access|auth|bearer|refresh|session)_?token",
+    r"(?:^|_)(?:passw(?:or)?d|passphrase|secret|credential|api_?key|private_?key|secret_?key"
+    r"|(?:access|auth|bearer|refresh|session)_?token)s?$",
     re.IGNORECASE,
 )
 

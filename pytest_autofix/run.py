@@ -1,195 +1,230 @@
-"""One `--autosolve` run: tasks to outcomes, one budget, files written at the end. The place to read first."""
+"""One `--autosolve` run from failures to an exit status. The place to read first.
+
+`repair` finds and judges patches and changes no file; `finish` says what becomes of them; what a person sees goes
+through `report`.
+"""
 
 from __future__ import annotations
 
-import concurrent.futures
-import contextlib
-import logging
-import secrets
+import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from pytest_autofix.budget import Budget, BudgetLimits
-from pytest_autofix.combine import Combined, combine
-from pytest_autofix.errors import ConfigurationError, SandboxError
-from pytest_autofix.evidence.failure import Failure
-from pytest_autofix.report import events
-from pytest_autofix.report.events import EventSink, Fanout, JsonLines
+from pytest_autofix.budget import Budget
+from pytest_autofix.candidates.model.client import ChatClient
+from pytest_autofix.candidates.model.source import ModelSource
+from pytest_autofix.combine import Combined
+from pytest_autofix.errors import ConfigurationError
+from pytest_autofix.finish import Written, build_report, choose, keep_findings, put_into_tree
+from pytest_autofix.repair import Repair, Request, event_stream, repair
+from pytest_autofix.report.json_report import check_report_path, write_report
+from pytest_autofix.report.model import RunReport, TaskReport
+from pytest_autofix.report.progress import LiveProgress
+from pytest_autofix.report.review import review_all
+from pytest_autofix.report.terminal import Closing, Line, Terminal, render, show
+from pytest_autofix.report.text import wrapped
 from pytest_autofix.settings import Invocation, Settings
-from pytest_autofix.solver.checkpoints import open_checkpoints
-from pytest_autofix.solver.nodes import Proposer
-from pytest_autofix.solver.solve import TaskResult, solve_task
-from pytest_autofix.tasks.fingerprint import fingerprint
-from pytest_autofix.tasks.grouping import group
-from pytest_autofix.tasks.no_target import no_target_reason
-from pytest_autofix.tasks.task import Task
-from pytest_autofix.verdict.baseline import Baseline
+from pytest_autofix.solver.solve import TaskResult
+from pytest_autofix.verify import load_patch, verify_changes
 from pytest_autofix.workbench import Workbench
 
-__all__ = ["Request", "Solved", "solve_failures"]
+__all__ = ["Console", "Request", "check_settings", "solve", "verify"]
 
-log = logging.getLogger("pytest_autofix")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """What pytest found out, and what the user wants."""
-
-    settings: Settings
-    invocation: Invocation
-    failures: tuple[Failure, ...]
-    collected: tuple[str, ...]  #: node ids of the whole selection
-    exit_status: int  #: pytest's own
+INTERRUPTED = 2  #: pytest's own exit status for a stop by the user
 
 
-@dataclass(frozen=True)
-class Solved:
-    """What came of the failures of one run."""
+@dataclass(frozen=True, slots=True)
+class Console:
+    """Where a run talks to a person."""
 
-    run: str
-    results: tuple[TaskResult, ...]  #: one for each task, in the order pytest saw them
-    combined: Combined  #: the patches that go together, judged as one
-    baseline: Baseline | None
-    budget: Budget
-    stopped: bool = False  #: by Ctrl-C
+    terminal: Terminal
+    width: int
+    live: bool  #: a line can be rewritten
+    ask: Callable[[str], str]  #: raises `EOFError` where nobody can answer
+
+    def show(self, lines: Sequence[Line]) -> None:
+        show(lines, self.terminal, width=self.width)
 
 
-def solve_failures(
-    request: Request, bench: Workbench, *, sink: EventSink, proposer: Callable[[Budget], Proposer | None]
-) -> Solved:
-    """From failures to judged patches. Changes no file of the project.
+def check_settings(settings: Settings) -> None:
+    """What can be known to fail before any test has run; raises `ConfigurationError`."""
+    if settings.report is not None:
+        check_report_path(settings.report)
+    if settings.models and settings.strategy != "search":
+        _client(settings)
+    elif settings.strategy == "model":
+        raise ConfigurationError("--autosolve-strategy model: got no model; name one with --autosolve-model")
 
-    Raises `SandboxUnavailable` where no sandbox can be had, `SandboxError` where the tests cannot be run in it.
+
+def solve(request: Request, console: Console) -> int | None:
+    """Repair what failed; the new exit status, None to leave pytest's own.
+
+    0 only if the patches are in the working tree and a fresh run of everything is green. Raises `AutofixError` for
+    what ends the whole run: no sandbox, tests that cannot be run in it.
     """
     settings = request.settings
-    run = time.strftime("%Y%m%d-%H%M%S-") + secrets.token_hex(3)
-    budget = Budget(
-        BudgetLimits(seconds=settings.max_seconds, calls=settings.max_calls, tokens=settings.max_tokens)
-    )
-    sink.emit(events.RunStarted(run, len(request.failures), settings.mode, settings.strategy))
     began = time.monotonic()
-    isolation = bench.open_sandbox().isolation
-    sink.emit(events.SandboxReady(isolation.backend, isolation.isolated, isolation.details))
-    baseline = bench.take_baseline(request.collected)
-    sink.emit(
-        events.BaselineTaken(
-            len(baseline.collected), len(baseline.failed), len(baseline.flaky), baseline.wall_seconds
-        )
-    )
-    repeated, unrepeated = _split_by_baseline(request.failures, baseline)
-    tasks = group(repeated, baseline.lines, baseline.outcomes, bench.texts, tuple(bench.texts))
-    hopeless = [_without_target(task, bench, baseline) for task in tasks if not task.targets]
-    worked = [task for task in tasks if task.targets]
-    stopped = False
-    with open_checkpoints(bench.state_folder) as checkpointer:
-
-        def work(task: Task) -> TaskResult:
-            target = task.targets[0]
-            sink.emit(events.TaskStarted(task.fingerprint, task.nodeids, f"{target.path}:{target.name}"))
-            return solve_task(
-                task,
-                bench,
-                baseline,
-                run=run,
-                settings=settings,
-                budget=budget,
-                workers=max(1, settings.jobs // max(1, min(settings.jobs, len(worked)))),
-                proposer=proposer(budget),
-                checkpointer=checkpointer,
-                emit=sink.emit,
-            )
-
-        done, stopped = _in_parallel(work, worked, bench)
-    order = {nodeid: number for number, nodeid in enumerate(failure.nodeid for failure in request.failures)}
-    results = sorted([*done, *hopeless, *unrepeated], key=lambda result: order[result.task.nodeids[0]])
-    combined = Combined() if stopped else combine(results, bench.originals, bench.judge(baseline))
-    left_out = {result.task.fingerprint: result for result in combined.left_out}
-    results = [left_out.get(result.task.fingerprint, result) for result in results]
-    solved = sum(result.outcome == "solved" for result in results)
-    sink.emit(events.RunFinished(run, solved, len(results) - solved, time.monotonic() - began))
-    return Solved(run, tuple(results), combined, baseline, budget, stopped)
-
-
-def _split_by_baseline(
-    failures: Sequence[Failure], baseline: Baseline
-) -> tuple[list[Failure], list[TaskResult]]:
-    """Failures that the sandbox repeats, and a result for each that it does not: those cost nothing more."""
-    repeated: list[Failure] = []
-    others: list[TaskResult] = []
-    for failure in failures:
-        if failure.nodeid in baseline.failed:
-            repeated.append(failure)
-        elif failure.nodeid in baseline.flaky:
-            others.append(TaskResult(_lone_task(failure), "flaky", "its outcome changes from run to run"))
-        elif (word := baseline.outcomes.get(failure.nodeid)) is not None:
-            reason = (
-                f"it is {word} in the sandbox: it needs something of this machine (network, a service, files "
-                "outside the project, an environment variable), or it fails only now and then"
-            )
-            others.append(TaskResult(_lone_task(failure), "environment", reason))
-        else:
-            reason = "it is not collected in the sandbox"
-            if baseline.collect_errors:
-                nodeid, message = next(iter(baseline.collect_errors.items()))
-                reason += f": {nodeid}: {message.strip().splitlines()[-1:]}"
-            others.append(TaskResult(_lone_task(failure), "environment", reason))
-    return repeated, others
-
-
-def _lone_task(failure: Failure) -> Task:
-    return Task(fingerprint((failure,), None), (failure,), (), ())
-
-
-def _without_target(task: Task, bench: Workbench, baseline: Baseline) -> TaskResult:
-    reason = no_target_reason(task.failures, lines=baseline.lines, editable=tuple(bench.texts))
-    return TaskResult(task, "no_target", reason)
-
-
-def _in_parallel(
-    work: Callable[[Task], TaskResult], tasks: Sequence[Task], bench: Workbench
-) -> tuple[list[TaskResult], bool]:
-    """The results in the order of the tasks, and whether the user stopped the run.
-
-    Ctrl-C ends the sandbox, which ends every task within a moment; what was found until then is kept.
-    """
-    stopped = False
-    pool = concurrent.futures.ThreadPoolExecutor(bench.settings.jobs, thread_name_prefix="autofix-task")
-    futures = [pool.submit(work, task) for task in tasks]
-    try:
-        while not all(future.done() for future in futures):
-            try:
-                concurrent.futures.wait(futures, timeout=0.2)
-            except KeyboardInterrupt:
-                stopped = True
-                bench.stop()
-    finally:
-        pool.shutdown(wait=True)
-    results = []
-    for task, future in zip(tasks, futures, strict=True):
+    progress = LiveProgress(console.terminal, width=console.width, live=console.live)
+    notes = _notes(settings)
+    test_files = {nodeid.partition("::")[0] for nodeid in request.collected}
+    with Workbench(settings, request.invocation, test_files=test_files) as bench:
         try:
-            results.append(future.result())
-        except SandboxError as error:
-            reason = "stopped by you" if stopped else str(error)
-            results.append(TaskResult(task, "budget" if stopped else "sandbox", reason))
-        except Exception:  # whatever was going on when its processes were taken away
-            if not stopped:
-                raise
-            results.append(TaskResult(task, "budget", "stopped by you"))
-    return results, stopped
+            with event_stream(settings, [progress]) as sink:
+                found = repair(request, bench, sink=sink, source=_model_source(settings))
+        finally:
+            progress.close()
+        results, written = found.results, Written(Combined())
+        keep_findings(found.run, _report(request, found, results, bench, began, request.exit_status), bench)
+        if not found.stopped:
+            accepted, results = _choose(request, found, bench, console, began)
+            written = put_into_tree(accepted, bench)
+        status = _exit_status(request, found, results, written)
+        final = request.exit_status if status is None else status
+        report = _report(request, found, results, bench, began, final)
+        kept = keep_findings(found.run, report, bench)
+    if settings.report is not None:
+        write_report(settings.report, report)
+    closing = Closing(
+        mode=settings.mode,
+        passing=len(found.baseline.passed),
+        written=written.files,
+        green=written.green if written.files and not written.note else (False if written.note else None),
+        problem=written.refused,
+        report=str(settings.report or (kept / "report.json" if kept else "")),
+        notes=(*notes, *_result_notes(results), *found.budget.spent.notes, *filter(None, [written.note])),
+        stopped=found.stopped,
+    )
+    console.show(render(report, closing, width=console.width))
+    return status
 
 
-@contextlib.contextmanager
-def event_stream(settings: Settings, sinks: Sequence[EventSink]) -> Iterator[Fanout]:
-    """All sinks of a run, the events file among them; raises `ConfigurationError` if that cannot be written."""
-    if settings.events is None:
-        yield Fanout(sinks)
-        return
-    try:
-        file = JsonLines(settings.events)
-    except OSError as error:
-        raise ConfigurationError(
-            f"--autosolve-events: {settings.events} cannot be written: {error.strerror}; give another file"
-        ) from error
-    with contextlib.closing(file):
-        yield Fanout([*sinks, file])
+def _choose(
+    request: Request, found: Repair, bench: Workbench, console: Console, began: float
+) -> tuple[Combined, tuple[TaskResult, ...]]:
+    """What is to be written in this mode, and the results with those that were declined."""
+    mode = request.settings.mode
+    if mode == "report" or not found.combined.results:
+        return Combined(), found.results
+    if mode == "apply":
+        return found.combined, found.results
+    report = _report(request, found, found.results, bench, began, request.exit_status)
+    offered = {result.task.fingerprint for result in found.combined.results}
+    asked: list[TaskReport] = [task for task in report.tasks if task.fingerprint in offered]
+    decisions = review_all(
+        asked, ask=console.ask, show=lambda lines: console.show(list(lines)), width=console.width
+    )
+    accepted, declined = choose(
+        found, bench, lambda result: decisions.get(result.task.fingerprint) == "accept"
+    )
+    turned_down = {
+        result.task.fingerprint: replace(
+            result,
+            outcome="declined",
+            reason="rejected in the review"
+            if decisions[result.task.fingerprint] == "reject"
+            else "the review was left before a decision",
+        )
+        for result in declined
+    }
+    left_out = {result.task.fingerprint: result for result in accepted.left_out}
+    results = tuple(
+        turned_down.get(result.task.fingerprint, left_out.get(result.task.fingerprint, result))
+        for result in found.results
+    )
+    return accepted, results
+
+
+def _exit_status(
+    request: Request, found: Repair, results: Sequence[TaskResult], written: Written
+) -> int | None:
+    if found.stopped:
+        return INTERRUPTED
+    everything = all(result.outcome == "solved" for result in results)
+    return 0 if written.files and written.green and everything else None
+
+
+def _report(
+    request: Request,
+    found: Repair,
+    results: Sequence[TaskResult],
+    bench: Workbench,
+    began: float,
+    status: int,
+) -> RunReport:
+    return build_report(
+        request.settings,
+        results,
+        isolation=bench.isolation,
+        budget=found.budget,
+        exit_status=status,
+        seconds=time.monotonic() - began,
+    )
+
+
+def verify(settings: Settings, invocation: Invocation, console: Console) -> int:
+    """The verdict on the user's patch: 0 accepted, 1 rejected. Changes no file.
+
+    Raises `ConfigurationError` for what is no patch, `SandboxError` if there is no verdict to be had.
+    """
+    if settings.verify is None:
+        raise AssertionError("--autosolve-verify was not given")
+    began = time.monotonic()
+    changes, objection = load_patch(settings.verify, invocation.root)
+    with Workbench(settings, invocation) as bench:
+        verification = verify_changes(changes, objection, bench)
+        report = build_report(
+            settings,
+            [verification.result],
+            isolation=verification.isolation,
+            budget=Budget(),
+            exit_status=0 if verification.verdict.accepted else 1,
+            seconds=time.monotonic() - began,
+        )
+    if settings.report is not None:
+        write_report(settings.report, report)
+    console.show(_verification_lines(report, console.width))
+    return report.exit_status
+
+
+def _verification_lines(report: RunReport, width: int) -> list[Line]:
+    (task,) = report.tasks
+    lines = [Line("autosolve: verdict on the patch", separator="=")]
+    if task.verdict is None:
+        raise AssertionError("a verification has a verdict")
+    for check in task.verdict.checks:
+        markup = {"passed": ("green",), "failed": ("red",), "not_run": ()}[check.status]
+        first = f"{check.name:<9} {check.status.replace('_', ' '):<8} {check.seconds:6.1f} s  "
+        lines += [Line(text, markup) for text in wrapped(check.detail, width, first=first, rest=" " * 29)]
+    word = (
+        f"accepted, grade {task.verdict.grade}"
+        if task.verdict.accepted
+        else f"rejected by {task.verdict.refused_by}"
+    )
+    lines.append(Line(f"{word}; no file was changed", ("green" if task.verdict.accepted else "red", "bold")))
+    return lines
+
+
+def _client(settings: Settings) -> ChatClient:
+    return ChatClient.connect(settings.models, base_url=settings.base_url or "", environ=os.environ)
+
+
+def _model_source(settings: Settings) -> Callable[[Budget], ModelSource | None]:
+    """One source for all tasks, made when the budget is there."""
+
+    def make(budget: Budget) -> ModelSource | None:
+        if not settings.models or settings.strategy == "search":
+            return None
+        return ModelSource(_client(settings), budget)
+
+    return make
+
+
+def _notes(settings: Settings) -> list[str]:
+    if settings.models or settings.strategy == "search":
+        return []
+    return ["no model is configured: search only (name one with --autosolve-model)"]
+
+
+def _result_notes(results: Sequence[TaskResult]) -> list[str]:
+    return list(dict.fromkeys(note for result in results for note in result.notes))

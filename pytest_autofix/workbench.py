@@ -16,7 +16,7 @@ from pytest_autofix.patching.paths import Editable
 from pytest_autofix.sandbox.folder import RunFolder
 from pytest_autofix.sandbox.local import LocalSandbox
 from pytest_autofix.sandbox.none import UnconfinedSandbox
-from pytest_autofix.sandbox.protocol import Job, Limits, Sandbox, Workspace
+from pytest_autofix.sandbox.protocol import Isolation, Job, Limits, Sandbox, Workspace
 from pytest_autofix.sandbox.snapshot import Snapshot, take_snapshot
 from pytest_autofix.sandbox.workspace import build_workspace
 from pytest_autofix.settings import Invocation, Settings
@@ -81,22 +81,19 @@ class Workbench:
         self._opened: _Opened | None = None
         try:
             self.snapshot: Snapshot = take_snapshot(invocation.root, self._folder.path / "tree")
-            self.originals = self._read_originals()
+            self.originals = self._read(self.policy.editable_files())
         except BaseException:
             self._folder.close()
             raise
-        self.texts: dict[str, str] = {}
-        for path, data in self.originals.items():
-            try:
-                self.texts[path] = read_source(data).text
-            except PatchError:
-                continue  # what cannot be decoded can be no target
+        self.texts = _decoded(self.originals)
 
-    def _read_originals(self) -> dict[str, bytes]:
+    def read_texts(self, paths: Iterable[str]) -> dict[str, str]:
+        """Text of frozen files, editable or not; what is missing or cannot be decoded is left out."""
+        return _decoded(self._read(paths))
+
+    def _read(self, paths: Iterable[str]) -> dict[str, bytes]:
         tree = Tree(self.snapshot.path)
-        files = {
-            path: tree.read(path) for path in self.policy.editable_files() if path in self.snapshot.hashes
-        }
+        files = {path: tree.read(path) for path in paths if path in self.snapshot.hashes}
         return {path: data for path, data in files.items() if data is not None}
 
     def __enter__(self) -> Self:
@@ -119,6 +116,11 @@ class Workbench:
         self._closing = True
         if self._opened is not None:
             self._opened.sandbox.close()
+
+    @property
+    def isolation(self) -> Isolation | None:
+        """What the probe has seen; None before a sandbox was opened."""
+        return self._opened.sandbox.isolation if self._opened else None
 
     @property
     def stopping(self) -> bool:
@@ -193,3 +195,13 @@ class Workbench:
     def unchanged(self, changes: Sequence[FileChange]) -> Mapping[str, str]:
         """Path → sha256 that the file had when the run began, for what is to be written."""
         return {change.path: self.snapshot.hashes.get(change.path, "") for change in changes}
+
+
+def _decoded(files: Mapping[str, bytes]) -> dict[str, str]:
+    texts: dict[str, str] = {}
+    for path, data in files.items():
+        try:
+            texts[path] = read_source(data).text
+        except PatchError:
+            continue  # what cannot be decoded can be no target
+    return texts

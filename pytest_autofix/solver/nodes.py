@@ -9,16 +9,18 @@ from __future__ import annotations
 import functools
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from langgraph.runtime import Runtime
 
 from pytest_autofix.budget import Budget
-from pytest_autofix.candidates.candidate import Candidate, normalised_hash
+from pytest_autofix.candidates.candidate import Candidate
+from pytest_autofix.candidates.model.source import Feedback, ModelSource
 from pytest_autofix.errors import BudgetExceeded, ModelError, PatchError, SandboxError
 from pytest_autofix.patching.changes import changes_of
+from pytest_autofix.patching.diff import unified_diff
 from pytest_autofix.report import events
 from pytest_autofix.sandbox.protocol import ForkServer
 from pytest_autofix.solver.execution import Executor, Trial
@@ -38,7 +40,7 @@ from pytest_autofix.solver.state import (
 from pytest_autofix.tasks.task import Task
 from pytest_autofix.verdict.judge import Judge
 
-__all__ = ["Context", "Proposer", "accept", "execute", "generate", "give_up", "recall", "reflect", "verify"]
+__all__ = ["Context", "accept", "execute", "generate", "give_up", "recall", "reflect", "verify"]
 
 log = logging.getLogger("pytest_autofix")
 
@@ -52,22 +54,6 @@ VERDICTS = 8  #: candidates of one task that are judged before it is given up as
 TICK_SECONDS = 0.5  #: between two progress events
 
 
-class Proposer(Protocol):
-    """Where candidates that need a model come from."""
-
-    def propose(self, task: Task, attempts: Sequence[AttemptState]) -> Proposal:
-        """The next candidates; raises `ModelError` when the endpoint is down for good, `BudgetExceeded`."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """One call to a model: its candidates, and an entry for the record where it gave none."""
-
-    candidates: tuple[Candidate, ...]
-    attempts: tuple[AttemptState, ...] = ()
-
-
 @dataclass
 class Context:
     """What the nodes of one task work with. Not part of the state: processes, iterators, clients."""
@@ -75,13 +61,14 @@ class Context:
     task: Task
     originals: Mapping[str, bytes]
     texts: Mapping[str, str]
+    tests: Mapping[str, str]  #: text of the files that hold the failing tests
     executor: Executor
     judge: Judge
     server: Callable[[], ForkServer]  #: a warm one for the screen
     frontier: Frontier
     budget: Budget
     search_seconds: float
-    proposer: Proposer | None
+    source: ModelSource | None  #: None: no model
     attempts: int  #: candidates asked of the model
     workers: int
     stopping: Callable[[], bool]  #: the user has had enough
@@ -141,23 +128,65 @@ def generate(state: SolveState, runtime: Runtime[Context]) -> Update:
         chunk = context.frontier.take(size) if left > 0 else []
         if chunk:
             return Update(pending=[candidate_to_json(candidate) for candidate in chunk])
-        return Update(pending=[], stage="model" if context.proposer else "done")
-    if state["stage"] == "model" and context.proposer and len(state["attempts"]) < context.attempts:
-        proposal = context.proposer.propose(context.task, state["attempts"])
-        return Update(
-            pending=[candidate_to_json(candidate) for candidate in proposal.candidates],
-            attempts=list(proposal.attempts),
-        )
+        return Update(pending=[], stage="model" if context.source else "done")
+    if state["stage"] == "model" and context.source and len(state["attempts"]) < context.attempts:
+        return _ask_model(context.source, state, context)
     return Update(pending=[], stage="done")
+
+
+def _ask_model(source: ModelSource, state: SolveState, context: Context) -> Update:
+    """One round: candidates to execute, and an attempt for each call that gave none."""
+    proposal = source.propose(
+        context.task,
+        context.texts,
+        context.tests,
+        [_feedback(attempt, context) for attempt in state["attempts"]],
+        seen=[attempt["hash"] for attempt in state["attempts"]],
+    )
+    for note in proposal.notes:
+        context.executor.note(note)
+    number = 1 + max((attempt["call"] for attempt in state["attempts"]), default=0)
+    pending: list[dict[str, Any]] = []
+    attempts: list[AttemptState] = []
+    waiting = list(proposal.candidates)
+    useless = [feedback.message for feedback in proposal.feedback]
+    for call in proposal.calls:
+        attempt = AttemptState(
+            call=number,
+            model=call.model,
+            prompt=call.prompt,
+            hash=call.hash,
+            result=call.result.partition(":")[0],
+            message="",
+            failed="",
+            passed=[],
+            candidate=None,
+            seconds=call.seconds,
+            input_tokens=call.input_tokens,
+            output_tokens=call.output_tokens,
+        )
+        number += 1
+        if call.result == "proposed":
+            pending.append({**candidate_to_json(waiting.pop(0)), "attempt": attempt})
+        else:
+            attempt["message"] = useless.pop(0) if useless and call.result != "repeated" else call.result
+            attempts.append(attempt)
+    return Update(pending=pending, attempts=attempts)
+
+
+def _feedback(attempt: AttemptState, context: Context) -> Feedback:
+    if attempt["candidate"] is None:
+        return Feedback("", message=attempt["message"])
+    changes = changes_of(candidate_from_json(attempt["candidate"]), context.originals)
+    return Feedback(unified_diff(changes), attempt["failed"], attempt["message"], tuple(attempt["passed"]))
 
 
 @_ends
 def execute(state: SolveState, runtime: Runtime[Context]) -> Update:
     """Try the pending candidates in the sandbox."""
-    candidates = [candidate_from_json(data) for data in state["pending"]]
     if state["stage"] == "search":
-        return _execute_search(candidates, state, runtime)
-    return _execute_model(candidates, state, runtime)
+        return _execute_search([candidate_from_json(data) for data in state["pending"]], state, runtime)
+    return _execute_model(state, runtime)
 
 
 def _execute_search(candidates: list[Candidate], state: SolveState, runtime: Runtime[Context]) -> Update:
@@ -196,17 +225,21 @@ def _retry_slow(step: _Step, context: Context) -> None:
             return
 
 
-def _execute_model(candidates: list[Candidate], state: SolveState, runtime: Runtime[Context]) -> Update:
+def _execute_model(state: SolveState, runtime: Runtime[Context]) -> Update:
     context = runtime.context
     plausible: list[dict[str, Any]] = []
     attempts: list[AttemptState] = []
     best = state["best"]
-    for candidate in candidates:
+    for data in state["pending"]:
+        candidate = candidate_from_json(data)
+        attempt: AttemptState = dict(data["attempt"])  # type: ignore[assignment] # JSON of an AttemptState
+        attempt["candidate"] = candidate_to_json(candidate)
+        attempts.append(attempt)
         began = time.perf_counter()
         try:
             result = context.executor.observe(candidate)
         except PatchError as error:
-            attempts.append(_attempt(context, candidate, "invalid", str(error), time.perf_counter() - began))
+            attempt["result"], attempt["message"], attempt["candidate"] = "invalid", str(error), None
             continue
         outcomes = result.outcomes()
         wanted = (*context.executor.failing, *context.executor.guards)
@@ -216,10 +249,10 @@ def _execute_model(candidates: list[Candidate], state: SolveState, runtime: Runt
         word = "failed" if red or blocked else "passed"
         if result.status != "finished":
             word = result.status
-        attempt = _attempt(context, candidate, word, message, time.perf_counter() - began)
+        attempt["result"], attempt["message"] = word, message
         attempt["failed"] = (red or [phase.nodeid for phase in blocked] or [""])[0]
         attempt["passed"] = [nodeid for nodeid in wanted if outcomes.get(nodeid) == "passed"]
-        attempts.append(attempt)
+        attempt["seconds"] += time.perf_counter() - began
         passed = sum(outcomes.get(nodeid) == "passed" for nodeid in context.executor.failing)
         if word == "passed":
             plausible.append(candidate_to_json(candidate))
@@ -236,28 +269,6 @@ def _execute_model(candidates: list[Candidate], state: SolveState, runtime: Runt
             )
         )
     return Update(pending=[], plausible=[*state["plausible"], *plausible], attempts=attempts, best=best)
-
-
-def _attempt(
-    context: Context, candidate: Candidate, result: str, message: str, seconds: float
-) -> AttemptState:
-    try:
-        digest = normalised_hash(candidate.apply(context.texts))
-    except PatchError:
-        digest = ""
-    return AttemptState(
-        model=candidate.origin.model,
-        prompt=candidate.origin.prompt,
-        hash=digest,
-        result=result,
-        message=message,
-        failed="",
-        passed=[],
-        candidate=candidate_to_json(candidate),
-        seconds=seconds,
-        input_tokens=0,
-        output_tokens=0,
-    )
 
 
 class _Step:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from pytest_autofix.budget import Budget
 from pytest_autofix.candidates.candidate import Candidate
+from pytest_autofix.candidates.model.source import ModelSource
+from pytest_autofix.patching.changes import FileChange, changes_of
 from pytest_autofix.report.events import Event
 from pytest_autofix.sandbox.protocol import ForkServer
 from pytest_autofix.settings import Settings
 from pytest_autofix.solver.execution import Executor
 from pytest_autofix.solver.frontier import Frontier
 from pytest_autofix.solver.graph import STEPS, build_graph
-from pytest_autofix.solver.nodes import FIRST_STAGE, Context, Proposer
+from pytest_autofix.solver.nodes import FIRST_STAGE, Context
 from pytest_autofix.solver.state import (
     AttemptState,
     SolveState,
@@ -46,6 +48,7 @@ class TaskResult:
     outcome: Outcome
     reason: str = ""
     candidate: Candidate | None = None
+    changes: tuple[FileChange, ...] = ()  #: what the solution does to files
     verdict: Verdict | None = None  #: of the solution, or of the first candidate that was refused
     tallies: dict[str, Tally] = field(default_factory=dict)  #: of the search, by operator
     attempts: tuple[AttemptState, ...] = ()  #: of models
@@ -65,7 +68,7 @@ def solve_task(
     settings: Settings,
     budget: Budget,
     workers: int,
-    proposer: Proposer | None,
+    source: ModelSource | None,
     checkpointer: BaseCheckpointSaver[Any] | None,
     emit: Callable[[Event], None],
 ) -> TaskResult:
@@ -86,13 +89,14 @@ def solve_task(
         task=task,
         originals=originals,
         texts=texts,
+        tests=bench.read_texts({failure.path for failure in task.failures}),
         executor=executor,
         judge=bench.judge(baseline),
         server=server,
         frontier=Frontier(task, texts),
         budget=budget,
         search_seconds=settings.search_seconds,
-        proposer=proposer,
+        source=source,
         attempts=settings.attempts,
         workers=workers,
         stopping=lambda: bench.stopping,
@@ -117,17 +121,23 @@ def solve_task(
         for started in servers:
             started.close()
     if checkpointer is not None and state["outcome"] is not None:
-        checkpointer.delete_thread(thread)  # a finished task is in the report; only unfinished ones can be resumed
-    return _result(task, state, executor, time.perf_counter() - began)
+        checkpointer.delete_thread(
+            thread
+        )  # a finished task is in the report; only unfinished ones can be resumed
+    return _result(task, state, executor, originals, time.perf_counter() - began)
 
 
-def _result(task: Task, state: SolveState, executor: Executor, seconds: float) -> TaskResult:
+def _result(
+    task: Task, state: SolveState, executor: Executor, originals: Mapping[str, bytes], seconds: float
+) -> TaskResult:
+    candidate = candidate_from_json(state["solution"]) if state["solution"] else None
     verdict = state["verdict"] or (state["refused"][0]["verdict"] if state["refused"] else None)
     return TaskResult(
         task=task,
         outcome=state["outcome"] or "exhausted",
         reason=state["reason"],
-        candidate=candidate_from_json(state["solution"]) if state["solution"] else None,
+        candidate=candidate,
+        changes=changes_of(candidate, originals) if candidate else (),
         verdict=verdict_from_json(verdict) if verdict else None,
         tallies=state["tallies"],
         attempts=tuple(state["attempts"]),

@@ -42,6 +42,7 @@ class Tally(TypedDict):
 class AttemptState(TypedDict):
     """One candidate of a model, or one call that gave none."""
 
+    call: int  #: number of the model call; several candidates may come from one
     model: str
     prompt: str
     hash: str

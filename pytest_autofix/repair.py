@@ -1,0 +1,195 @@
+"""From failures to judged patches: group, localise, solve each task, put the solutions together."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import logging
+import secrets
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from pytest_autofix.budget import Budget, BudgetLimits
+from pytest_autofix.candidates.model.source import ModelSource
+from pytest_autofix.combine import Combined, combine
+from pytest_autofix.errors import ConfigurationError, SandboxError
+from pytest_autofix.evidence.failure import Failure
+from pytest_autofix.report import events
+from pytest_autofix.report.events import EventSink, Fanout, JsonLines
+from pytest_autofix.settings import Invocation, Settings
+from pytest_autofix.solver.checkpoints import open_checkpoints
+from pytest_autofix.solver.solve import TaskResult, solve_task
+from pytest_autofix.tasks.fingerprint import fingerprint
+from pytest_autofix.tasks.grouping import group
+from pytest_autofix.tasks.no_target import no_target_reason
+from pytest_autofix.tasks.task import Task
+from pytest_autofix.verdict.baseline import Baseline
+from pytest_autofix.workbench import Workbench
+
+__all__ = ["Repair", "Request", "event_stream", "repair"]
+
+log = logging.getLogger("pytest_autofix")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What pytest found out, and what the user wants."""
+
+    settings: Settings
+    invocation: Invocation
+    failures: tuple[Failure, ...]
+    collected: tuple[str, ...]  #: node ids of the whole selection
+    exit_status: int  #: pytest's own
+
+
+@dataclass(frozen=True)
+class Repair:
+    """What came of the failures of one run."""
+
+    run: str
+    results: tuple[TaskResult, ...]  #: one for each task, in the order pytest saw them
+    combined: Combined  #: the patches that go together, judged as one
+    baseline: Baseline
+    budget: Budget
+    stopped: bool = False  #: by Ctrl-C
+
+
+def repair(
+    request: Request, bench: Workbench, *, sink: EventSink, source: Callable[[Budget], ModelSource | None]
+) -> Repair:
+    """From failures to judged patches. Changes no file of the project.
+
+    Raises `SandboxUnavailable` where no sandbox can be had, `SandboxError` where the tests cannot be run in it.
+    """
+    settings = request.settings
+    run = time.strftime("%Y%m%d-%H%M%S-") + secrets.token_hex(3)
+    budget = Budget(
+        BudgetLimits(seconds=settings.max_seconds, calls=settings.max_calls, tokens=settings.max_tokens)
+    )
+    sink.emit(events.RunStarted(run, len(request.failures), settings.mode, settings.strategy))
+    began = time.monotonic()
+    isolation = bench.open_sandbox().isolation
+    sink.emit(events.SandboxReady(isolation.backend, isolation.isolated, isolation.details))
+    baseline = bench.take_baseline(request.collected)
+    sink.emit(
+        events.BaselineTaken(
+            len(baseline.collected), len(baseline.failed), len(baseline.flaky), baseline.wall_seconds
+        )
+    )
+    repeated, unrepeated = _split_by_baseline(request.failures, baseline)
+    tasks = group(repeated, baseline.lines, baseline.outcomes, bench.texts, tuple(bench.texts))
+    hopeless = [_without_target(task, bench, baseline) for task in tasks if not task.targets]
+    worked = [task for task in tasks if task.targets]
+    model = source(budget)
+    with open_checkpoints(bench.state_folder) as checkpointer:
+
+        def work(task: Task) -> TaskResult:
+            target = task.targets[0]
+            sink.emit(events.TaskStarted(task.fingerprint, task.nodeids, f"{target.path}:{target.name}"))
+            return solve_task(
+                task,
+                bench,
+                baseline,
+                run=run,
+                settings=settings,
+                budget=budget,
+                workers=max(1, settings.jobs // max(1, min(settings.jobs, len(worked)))),
+                source=model,
+                checkpointer=checkpointer,
+                emit=sink.emit,
+            )
+
+        done, stopped = _in_parallel(work, worked, bench)
+    order = {nodeid: number for number, nodeid in enumerate(failure.nodeid for failure in request.failures)}
+    results = sorted([*done, *hopeless, *unrepeated], key=lambda result: order[result.task.nodeids[0]])
+    combined = Combined() if stopped else combine(results, bench.originals, bench.judge(baseline))
+    left_out = {result.task.fingerprint: result for result in combined.left_out}
+    results = [left_out.get(result.task.fingerprint, result) for result in results]
+    solved = sum(result.outcome == "solved" for result in results)
+    sink.emit(events.RunFinished(run, solved, len(results) - solved, time.monotonic() - began))
+    return Repair(run, tuple(results), combined, baseline, budget, stopped)
+
+
+def _split_by_baseline(
+    failures: Sequence[Failure], baseline: Baseline
+) -> tuple[list[Failure], list[TaskResult]]:
+    """Failures that the sandbox repeats, and a result for each that it does not: those cost nothing more."""
+    repeated: list[Failure] = []
+    others: list[TaskResult] = []
+    for failure in failures:
+        if failure.nodeid in baseline.failed:
+            repeated.append(failure)
+        elif failure.nodeid in baseline.flaky:
+            others.append(TaskResult(_lone_task(failure), "flaky", "its outcome changes from run to run"))
+        elif (word := baseline.outcomes.get(failure.nodeid)) is not None:
+            reason = (
+                f"it is {word} in the sandbox: it needs something of this machine (network, a service, files "
+                "outside the project, an environment variable), or it fails only now and then"
+            )
+            others.append(TaskResult(_lone_task(failure), "environment", reason))
+        else:
+            reason = "it is not collected in the sandbox"
+            if baseline.collect_errors:
+                nodeid, message = next(iter(baseline.collect_errors.items()))
+                reason += f": {nodeid}: {message.strip().splitlines()[-1:]}"
+            others.append(TaskResult(_lone_task(failure), "environment", reason))
+    return repeated, others
+
+
+def _lone_task(failure: Failure) -> Task:
+    return Task(fingerprint((failure,), None), (failure,), (), ())
+
+
+def _without_target(task: Task, bench: Workbench, baseline: Baseline) -> TaskResult:
+    reason = no_target_reason(task.failures, lines=baseline.lines, editable=tuple(bench.texts))
+    return TaskResult(task, "no_target", reason)
+
+
+def _in_parallel(
+    work: Callable[[Task], TaskResult], tasks: Sequence[Task], bench: Workbench
+) -> tuple[list[TaskResult], bool]:
+    """The results in the order of the tasks, and whether the user stopped the run.
+
+    Ctrl-C ends the sandbox, which ends every task within a moment; what was found until then is kept.
+    """
+    stopped = False
+    pool = concurrent.futures.ThreadPoolExecutor(bench.settings.jobs, thread_name_prefix="autofix-task")
+    futures = [pool.submit(work, task) for task in tasks]
+    try:
+        while not all(future.done() for future in futures):
+            try:
+                concurrent.futures.wait(futures, timeout=0.2)
+            except KeyboardInterrupt:
+                stopped = True
+                bench.stop()
+    finally:
+        pool.shutdown(wait=True)
+    results = []
+    for task, future in zip(tasks, futures, strict=True):
+        try:
+            results.append(future.result())
+        except SandboxError as error:
+            reason = "stopped by you" if stopped else str(error)
+            results.append(TaskResult(task, "budget" if stopped else "sandbox", reason))
+        except Exception:  # whatever was going on when its processes were taken away
+            if not stopped:
+                raise
+            results.append(TaskResult(task, "budget", "stopped by you"))
+    return results, stopped
+
+
+@contextlib.contextmanager
+def event_stream(settings: Settings, sinks: Sequence[EventSink]) -> Iterator[Fanout]:
+    """All sinks of a run, the events file among them; raises `ConfigurationError` if that cannot be written."""
+    if settings.events is None:
+        yield Fanout(sinks)
+        return
+    try:
+        file = JsonLines(settings.events)
+    except OSError as error:
+        raise ConfigurationError(
+            f"--autosolve-events: {settings.events} cannot be written: {error.strerror}; give another file"
+        ) from error
+    with contextlib.closing(file):
+        yield Fanout([*sinks, file])
