@@ -13,7 +13,7 @@ from pytest_autofix.patching.locate import DefinitionNode, Lines
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["import_span"]
+__all__ = ["import_span", "pinned_lines"]
 
 _COOKIE = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*[-\w.]+")
 
@@ -98,13 +98,16 @@ def _place(tree: ast.Module, lines: Lines) -> tuple[int, int]:
     head = 0
     while head < len(lines) and lines[head + 1].startswith("#"):
         head += 1
-    pinned = 0
-    if head and lines[1].startswith("#!"):
-        pinned = 1
-    pinned = max([pinned, *(n for n in (1, 2) if n <= head and _COOKIE.match(lines[n]))])
+    pinned = pinned_lines(lines)
     if head < len(lines) and not lines[head + 1].strip():
         return lines.start(head + 1), 0  # a licence or the like, with a blank line behind
     return lines.start(pinned + 1), 2
+
+
+def pinned_lines(lines: Lines) -> int:
+    """How many lines must stay first: a `#!` line and the one that declares the encoding (PEP 263)."""
+    shebang = 1 if lines[1].startswith("#!") else 0
+    return max([shebang, *(n for n in (1, 2) if n <= len(lines) and _COOKIE.match(lines[n]))])
 
 
 def _module_imports(body: Sequence[ast.stmt]) -> Iterator[_Import]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pytest_autofix.errors import PatchError
 from pytest_autofix.patching._fragment import Fragment, first_line, indentation_step, same_code
-from pytest_autofix.patching._imports import import_span
+from pytest_autofix.patching._imports import import_span, pinned_lines
 from pytest_autofix.patching._nodes import (
     assigned,
     decorator_line,
@@ -56,7 +56,8 @@ def splice_definition(
     new helpers. It may change other definitions only if their qualified names are in `also` (`<module>` for
     module-level assignments); stubs of them (`...`) are taken as "unchanged". Decorators stay unless the code has
     its own; those in `drop_decorators` (last part of the dotted name) go. `line`, any line of the definition in
-    `source`, picks among several of the same name. Calls, assertions and a `__main__` block below are left out.
+    `source`, picks among several of the same name. Calls, assertions, new
+    tests and a `__main__` block are left out.
 
     Raises `PatchError` when it is not clear what should be changed, or when more would change than was asked for.
     """
@@ -122,6 +123,8 @@ class _Splicer:
         return (covering or [d for d in group if not is_overload(d.node)] or group)[0]
 
     def _top_level(self, node: ast.stmt) -> None:
+        if isinstance(node, DefinitionNode) and self._is_test(node):
+            return
         if isinstance(node, DefinitionNode):
             self._definition(node, self._qualified(node))
         elif isinstance(node, ast.Import | ast.ImportFrom):
@@ -133,6 +136,16 @@ class _Splicer:
                 f"line {node.lineno} of the reply is neither a definition, an import nor an assignment: "
                 f"{ast.unparse(node).splitlines()[0][:80]}"
             )
+
+    def _is_test(self, node: DefinitionNode) -> bool:
+        """A test that the model added for good measure: new, named like one, and used by nothing."""
+        if not node.name.startswith(("test_", "Test")) or node.name in self.groups:
+            return False
+        if node.name in self.name.split("."):
+            return False
+        return not any(
+            isinstance(each, ast.Name) and each.id == node.name for each in ast.walk(self.fragment.tree)
+        )
 
     def _qualified(self, node: DefinitionNode) -> str:
         """Which definition of the file a top-level definition of the reply stands for, else its own name."""
@@ -339,7 +352,7 @@ class _Splicer:
             if first_line(statement) <= self.anchor.def_line <= (statement.end_lineno or statement.lineno)
         )
         line = first_line(top)
-        while line > 1 and self.lines[line - 1].startswith("#"):
+        while line > pinned_lines(self.lines) + 1 and self.lines[line - 1].startswith("#"):
             line -= 1
         step = indentation_step(self.anchor.tree, self.lines)
         text = ""

@@ -246,6 +246,13 @@ CASES = [
     ),
     pytest.param(
         "f",
+        "#!/usr/bin/python\n# coding: utf-8\n# about f\ndef f():\n    return 1\n",
+        "def g():\n    return 1\ndef f():\n    return g()\n",
+        "#!/usr/bin/python\n# coding: utf-8\ndef g():\n    return 1\n\n\n# about f\ndef f():\n    return g()\n",
+        id="helper behind shebang and cookie",
+    ),
+    pytest.param(
+        "f",
         "def f():\n    return g()\n\ndef g():\n    return 1\n",
         "from module import g\nimport os.path\ndef f():\n    return g() + os.path\n",
         "import os.path\n\n\ndef f():\n    return g() + os.path\n\ndef g():\n    return 1\n",
@@ -255,7 +262,7 @@ CASES = [
         "f",
         "def f(a):\n    return 1\n",
         "LIMIT = 3\nNAMES: list[str] = []\n\ndef helper():\n    return LIMIT\n\ndef f(a):\n    return helper()\n\n"
-        'if __name__ == "__main__":\n    print(f(1))\n\nprint(f(2))\nassert f(3)\n',
+        'if __name__ == "__main__":\n    print(f(1))\n\nprint(f(2))\nassert f(3)\ndef test_f():\n    assert f(1)\n',
         "LIMIT = 3\nNAMES: list[str] = []\n\n\ndef helper():\n    return LIMIT\n\n\ndef f(a):\n    return helper()\n",
         id="helpers and constants go before, examples are left out",
     ),

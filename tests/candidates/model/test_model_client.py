@@ -111,12 +111,14 @@ def test_transient_faults_are_retried_in_one_layer(fault: Answer) -> None:
     [
         pytest.param({"retry-after": "7"}, 7, 7.5, id="seconds"),
         pytest.param({"retry-after-ms": "1500"}, 1.5, 2.0, id="milliseconds"),
-        pytest.param({"retry-after": formatdate(time.time() + 20, usegmt=True)}, 10, 20.5, id="date"),
+        pytest.param({"retry-after": "in 20 s as a date"}, 10, 20.5, id="date"),
         pytest.param({"retry-after": "soon"}, 0.25, 0.5, id="nonsense"),
     ],
 )
 def test_the_wait_a_server_asks_for_is_kept(headers: dict[str, str], low: float, high: float) -> None:
     sleeps = Sleeps()
+    if "date" in headers.get("retry-after", ""):
+        headers = {"retry-after": formatdate(time.time() + 20, usegmt=True)}
     with OpenAIServer([Answer(status=429, headers=headers), "done"]) as server:
         client_for(server, sleep=sleeps).complete(PROMPT, budget=Budget())
     assert low <= sleeps[0] <= high

@@ -181,7 +181,28 @@ def test_broken_blocks_are_refused(text: str, message: str) -> None:
     assert message in str(caught.value)
 
 
-PIECES = ["```", "```python", "~~~", "def f():", "    return 1", "<think>", "</think>", "=======", "\x00", "é ", "<<<<<<< SEARCH", ">>>>>>> REPLACE", "class A:", "  ...", "# ...", "'''", "@", "(", ">>> x", ""]
+PIECES = [
+    "```",
+    "```python",
+    "~~~",
+    "def f():",
+    "    return 1",
+    "<think>",
+    "</think>",
+    "=======",
+    "\x00",
+    "é ",
+    "<<<<<<< SEARCH",
+    ">>>>>>> REPLACE",
+    "class A:",
+    "  ...",
+    "# ...",
+    "'''",
+    "@",
+    "(",
+    ">>> x",
+    "",
+]
 
 
 @settings(max_examples=200, deadline=None)
