@@ -153,7 +153,12 @@ class Executor:
             files=changed.files,
             limits=self._limits,
         )
-        return self._workers[0].server.run(job)
+        return self.server.run(job)
+
+    @property
+    def server(self) -> ForkServer:
+        """A warm one, for runs of their own."""
+        return self._workers[0].server
 
     def note(self, text: str) -> None:
         """Remember why the slower way was taken."""

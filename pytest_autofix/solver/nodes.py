@@ -22,7 +22,6 @@ from pytest_autofix.errors import BudgetExceeded, ModelError, PatchError, Sandbo
 from pytest_autofix.patching.changes import changes_of
 from pytest_autofix.patching.diff import unified_diff
 from pytest_autofix.report import events
-from pytest_autofix.sandbox.protocol import ForkServer
 from pytest_autofix.solver.execution import Executor, Trial
 from pytest_autofix.solver.frontier import Frontier
 from pytest_autofix.solver.state import (
@@ -64,7 +63,6 @@ class Context:
     tests: Mapping[str, str]  #: text of the files that hold the failing tests
     executor: Executor
     judge: Judge
-    server: Callable[[], ForkServer]  #: a warm one for the screen
     frontier: Frontier
     budget: Budget
     search_seconds: float
@@ -338,7 +336,7 @@ def verify(state: SolveState, runtime: Runtime[Context]) -> Update:
     verdict = context.judge.judge(
         changes_of(candidate, context.originals),
         must_pass=context.task.nodeids,
-        server=context.server(),
+        server=context.executor.server,
         guards=len(context.executor.guards),
     )
     runtime.stream_writer(

@@ -13,7 +13,6 @@ from pytest_autofix.candidates.candidate import Candidate
 from pytest_autofix.candidates.model.source import ModelSource
 from pytest_autofix.patching.changes import FileChange, changes_of
 from pytest_autofix.report.events import Event
-from pytest_autofix.sandbox.protocol import ForkServer
 from pytest_autofix.settings import Settings
 from pytest_autofix.solver.execution import Executor
 from pytest_autofix.solver.frontier import Frontier
@@ -77,13 +76,6 @@ def solve_task(
     sandbox = bench.open_sandbox()
     originals = {path: bench.originals[path] for path in task.allowed_files if path in bench.texts}
     texts = {path: bench.texts[path] for path in originals}
-    servers: list[ForkServer] = []
-
-    def server() -> ForkServer:
-        if not servers:
-            servers.append(sandbox.fork_server())
-        return servers[0]
-
     executor = Executor(sandbox, task, baseline, originals, texts, workers=workers, limits=bench.limits)
     context = Context(
         task=task,
@@ -92,7 +84,6 @@ def solve_task(
         tests=bench.read_texts({failure.path for failure in task.failures}),
         executor=executor,
         judge=bench.judge(baseline),
-        server=server,
         frontier=Frontier(task, texts),
         budget=budget,
         search_seconds=settings.search_seconds,
@@ -118,8 +109,6 @@ def solve_task(
                 state = cast("SolveState", chunk)
     finally:
         executor.close()
-        for started in servers:
-            started.close()
     if checkpointer is not None and state["outcome"] is not None:
         checkpointer.delete_thread(
             thread
