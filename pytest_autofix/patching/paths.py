@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from pytest_autofix.patching.changes import FileChange
 from pytest_autofix.patching.diff import changed_lines
 from pytest_autofix.patching.listing import Listing, list_tree
-from pytest_autofix.patching.names import fold_name, is_git_name, unsafe_name
+from pytest_autofix.patching.names import fold_name, is_git_name, parents, unsafe_name
 from pytest_autofix.patching.rules import (
     FEW_FILES,
     MAX_CHANGED_FILES,
@@ -130,14 +130,13 @@ class Editable:
         Left out is what a test run may have to write itself: untracked files outside test folders, hidden files.
         """
         editable = set(self.editable_files())
-        holds_source = {str(parent) for path in editable for parent in PurePosixPath(path).parents}
+        holds_source = {parent for path in editable for parent in parents(path)}
         wanted: dict[str, list[str]] = {}
         whole: set[str] = set()
         for path in self.listing.files():
             if path in editable or not self._is_worth_protecting(path):
                 continue
-            folders = [str(parent) for parent in reversed(PurePosixPath(path).parents)][1:]
-            top = next((folder for folder in folders if folder not in holds_source), "")
+            top = next((folder for folder in parents(path) if folder not in holds_source), "")
             if top:
                 wanted.setdefault(top, []).append(path)
                 if self._is_test_folder(top):
@@ -203,7 +202,7 @@ class Editable:
     def _test_rule(self, path: str) -> str:
         if is_conftest(path):
             return "conftest"
-        if any(self._is_test_folder(str(parent)) for parent in PurePosixPath(path).parents):
+        if self._is_test_folder(path.rpartition("/")[0]):
             return "test-folder"
         return "test-file" if path in self.test_files or self.naming.is_file(path) else ""
 
@@ -225,8 +224,7 @@ class Editable:
         return not path.endswith(WRITTEN_BY_RUNS) and path.partition("/")[0] not in OUTPUT_FOLDERS
 
     def _below_environment(self, path: str) -> bool:
-        parents = [str(parent) for parent in PurePosixPath(path).parents][:-1]
-        return any(f"{parent}/pyvenv.cfg" in self.listing.kinds for parent in parents)
+        return any(f"{parent}/pyvenv.cfg" in self.listing.kinds for parent in parents(path))
 
     def _twin(self, path: str) -> str:
         """Another name of the tree that folds to the same as `path` or one of its parents."""

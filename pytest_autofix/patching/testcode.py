@@ -33,6 +33,8 @@ _LIFECYCLE = frozenset(
         "teardown_class",
     )
 )
+_NAMES_PLUGINS = re.compile(rb"pytest_plugins")
+_INHERITS = re.compile(rb"^class\s+\w+[^\n]*\(", re.MULTILINE)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -80,10 +82,14 @@ class Project:
                     return path
         return ""
 
-    def tree(self, path: str) -> ast.Module | None:
-        """The file's syntax tree, None if it cannot be read or does not parse."""
+    def tree(self, path: str, *, holding: re.Pattern[bytes] | None = None) -> ast.Module | None:
+        """The file's syntax tree, None if it cannot be read, does not parse or holds no match of `holding`.
+
+        Parsing takes 2 to 10 ms a file: that is seconds for a large suite, of which few files matter here.
+        """
         try:
-            return ast.parse(self.read(path))
+            source = self.read(path)
+            return ast.parse(source) if holding is None or holding.search(source) else None
         except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
             return None
 
@@ -98,7 +104,7 @@ class Project:
         waiting = list(tests)
         while waiting:
             test = waiting.pop()
-            for name in _plugin_names(self.tree(test)):
+            for name in _plugin_names(self.tree(test, holding=_NAMES_PLUGINS)):
                 path = self.module_file(name)
                 if path and path not in found:
                     found[path] = f"pytest_plugins in {test}"
@@ -110,7 +116,7 @@ class Project:
         """Files outside the tests whose classes lend tests, set-up or assertions to test classes → which test."""
         found: dict[str, str] = {}
         for test in tests:
-            tree = self.tree(test)
+            tree = self.tree(test, holding=_INHERITS)
             if tree is None:
                 continue
             classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}

@@ -511,3 +511,49 @@ def git_patch(root: Path, before: Files, after: Files, *options: str) -> bytes:
     put(root, after)
     git(root, "add", "-A")
     return git(root, "diff", "--cached", *options, tree)
+
+
+def test_damaged_patches_raise_nothing_but_patch_errors(tmp_path: Path) -> None:
+    """A stranger's bytes: whatever is done to a patch, the answer is changes or one of our errors, and soon."""
+    before: Files = {
+        "a b.py": BODY,
+        "é.py": b"1\n2",
+        "x.sh": ("exec", b"1\n"),
+        "l": ("link", b"a"),
+        "gone": b"1\n",
+    }
+    after: Files = {
+        "a b.py": BODY[9:],
+        "é.py": b"1\n2\n",
+        "x.sh": b"1\n2\n",
+        "l": ("link", b"b"),
+        "new": b"n",
+    }
+    patch = git_patch(tmp_path, before, after)
+    read = {path: split(entry)[1] for path, entry in before.items()}.get
+    chance = random.Random(7)  # noqa: S311 - a seeded table of cases
+    refused = 0
+    for _ in range(1500):
+        lines = patch.split(b"\n")
+        for _ in range(chance.randrange(1, 4)):
+            place = chance.randrange(len(lines))
+            line = bytearray(lines[place])
+            match chance.randrange(5):
+                case 0:
+                    del lines[place]
+                case 1:
+                    lines.insert(place, lines[chance.randrange(len(lines))])
+                case 2 if line:
+                    line[chance.randrange(len(line))] = chance.randrange(256)
+                    lines[place] = bytes(line)
+                case 3:
+                    lines[place] = bytes(line[: chance.randrange(len(line) + 1)])
+                case _:
+                    lines = lines[: max(place, 1)]
+        try:
+            changes = apply_patch(parse_patch(b"\n".join(lines)), read)
+        except PatchError:
+            refused += 1
+            continue
+        assert all(change.before == read(change.path) for change in changes)
+    assert 500 < refused < 1500

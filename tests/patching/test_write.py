@@ -8,6 +8,7 @@ import os
 import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -150,8 +151,8 @@ def test_full_disk(root: Path) -> None:
     assert tree(root) == before
 
 
-def test_read_only_folder(root: Path) -> None:
-    # Root may write everywhere.
+def test_read_only_folder() -> None:
+    # Root may write everywhere, so another user has to try; pytest's own temporary folder is closed to others.
     drop = "import os; os.setgid(65534); os.setuid(65534)\n" if os.geteuid() == 0 else ""
     code = (
         f"import sys\nfrom pathlib import Path\nfrom pytest_autofix.patching.changes import FileChange\n"
@@ -159,17 +160,19 @@ def test_read_only_folder(root: Path) -> None:
         "try: write_files(Path(sys.argv[1]), [FileChange('a.py', b'a = 1\\n', b'a = 2\\n')])\n"
         "except FilesNotWritten as error: print(error); sys.exit(7)\n"
     )
-    for folder in list(root.parents)[:3]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "a.py").write_bytes(b"a = 1\n")
+        folder.chmod(0o555)
+        done = subprocess.run(
+            [sys.executable, "-B", "-c", code, folder],
+            check=False,
+            cwd=Path(__file__).parents[2],
+            capture_output=True,
+            text=True,
+        )
         folder.chmod(0o755)
-    root.chmod(0o555)
-    done = subprocess.run(
-        [sys.executable, "-B", "-c", code, root],
-        check=False,
-        cwd=Path(__file__).parents[2],
-        capture_output=True,
-        text=True,
-    )
-    root.chmod(0o755)
+        assert tree(folder) == {"a.py": b"a = 1\n"}
     assert done.returncode == 7, done.stderr
     assert done.stdout.startswith("nothing was written: no permission to write")
     assert len(done.stdout.splitlines()) == 1
