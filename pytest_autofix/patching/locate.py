@@ -15,6 +15,7 @@ import tokenize
 from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -35,6 +36,7 @@ __all__ = [
     "is_overload",
     "locate_all",
     "locate_definition",
+    "outline",
     "parse_source",
     "read_source",
 ]
@@ -176,7 +178,17 @@ def parse_source(source: str, what: str = "the file") -> ast.Module:
 
 def definitions(source: str) -> list[Definition]:
     """All functions, methods and classes in the order of the text, nested ones included."""
-    return list(_walk(parse_source(source), Lines(source)))
+    return list(outline(source)[1])
+
+
+@lru_cache(maxsize=32)
+def outline(source: str) -> tuple[ast.Module, tuple[Definition, ...]]:
+    """Tree and definitions of a text, parsed once: a round with a model asks for the same text ten times.
+
+    The tree is shared: look at it, do not change it.
+    """
+    tree = parse_source(source)
+    return tree, tuple(_walk(tree, Lines(source)))
 
 
 def locate_all(source: str, name: str) -> list[Definition]:

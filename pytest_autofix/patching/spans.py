@@ -41,9 +41,20 @@ def line_spans(before: str, after: str) -> list[Span]:
     old, new = Lines(before), Lines(after)
     one = [before[old.start(n) : old.start(n + 1)] for n in range(1, len(old) + 1)]
     two = [after[new.start(n) : new.start(n + 1)] for n in range(1, len(new) + 1)]
-    matcher = difflib.SequenceMatcher(None, one, two, autojunk=False)
+    # Most of a file is the same: difflib alone takes 0.2 s for 3000 lines of which one differs.
+    head = _common(one, two)
+    tail = _common(one[head:][::-1], two[head:][::-1])
+    matcher = difflib.SequenceMatcher(
+        None, one[head : len(one) - tail], two[head : len(two) - tail], autojunk=False
+    )
     return [
-        Span(old.start(i1 + 1), old.start(i2 + 1), "".join(two[j1:j2]))
+        Span(old.start(head + i1 + 1), old.start(head + i2 + 1), "".join(two[head + j1 : head + j2]))
         for tag, i1, i2, j1, j2 in matcher.get_opcodes()
         if tag != "equal"
     ]
+
+
+def _common(one: list[str], two: list[str]) -> int:
+    """How many lines are the same at the beginning."""
+    pairs = zip(one, two, strict=False)
+    return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(two)))

@@ -28,9 +28,9 @@ from pytest_autofix.patching.locate import (
     Definition,
     DefinitionNode,
     Lines,
-    definitions,
     dominant_newline,
     is_overload,
+    outline,
     parse_source,
 )
 from pytest_autofix.patching.spans import Span, apply_spans
@@ -84,11 +84,11 @@ class _Splicer:
     ) -> None:
         self.source, self.name, self.fragment, self.line = source, name, fragment, line
         self.also, self.drop = also, frozenset(drop_decorators)
-        self.tree = parse_source(source)
+        self.tree, found = outline(source)
         self.lines = Lines(source)
         self.newline = dominant_newline(source)
         self.groups: dict[str, list[Definition]] = {}
-        for definition in definitions(source):
+        for definition in found:
             self.groups.setdefault(definition.name, []).append(definition)
         if name not in self.groups:
             raise PatchError(f"the file has no definition {name!r}")
@@ -381,24 +381,39 @@ def _check(source: str, text: str, spans: Sequence[Span]) -> None:
         raise PatchError("the splice would change code outside the definitions it is for")
 
 
-def _rest(tree: ast.Module, source: str, spans: Sequence[Span]) -> str:
+def _rest(tree: ast.Module, source: str, spans: Sequence[Span]) -> list[str]:
+    """What each top-level statement says but for the spans. Those that touch none are compared as text: it is quicker,
+    and the same text as a whole statement at module level has the same tree."""
     lines = Lines(source)
 
-    def stays(node: ast.AST) -> bool:
-        if not isinstance(node, ast.stmt):
-            return True
-        offset = lines.offset(node.lineno, node.col_offset)
-        return not any(span.start <= offset < span.end for span in spans)
+    def touches(start: int, end: int) -> bool:
+        return any(span.start < end and start < span.end for span in spans)
 
-    for node in ast.walk(tree):
-        for name in ("body", "orelse", "finalbody"):
-            block = getattr(node, name, None)
-            if isinstance(block, list):
-                setattr(node, name, [child for child in block if stays(child)])
-        if isinstance(node, DefinitionNode) and any(
-            span.start <= lines.start(decorator.lineno) < span.end
-            for span in spans
-            for decorator in node.decorator_list
-        ):
-            node.decorator_list = []
-    return ast.dump(tree)
+    def inside(node: ast.AST) -> bool:
+        if not isinstance(node, ast.stmt):
+            return False
+        offset = lines.offset(node.lineno, node.col_offset)
+        return any(span.start <= offset < span.end for span in spans)
+
+    rest: list[str] = []
+    for statement in tree.body:
+        if inside(statement):
+            continue
+        start, end = lines.start(first_line(statement)), lines.end(statement.end_lineno or statement.lineno)
+        # An insertion has no length in the old text, so a class may only be seen to be touched in the new one.
+        if not touches(start, end) and not any(start < span.start <= end for span in spans):
+            rest.append(source[lines.offset(statement.lineno, statement.col_offset) : end])
+            continue
+        for node in ast.walk(statement):
+            for name in ("body", "orelse", "finalbody"):
+                block = getattr(node, name, None)
+                if isinstance(block, list):
+                    setattr(node, name, [child for child in block if not inside(child)])
+            if isinstance(node, DefinitionNode) and any(
+                span.start <= lines.start(decorator.lineno) < span.end
+                for span in spans
+                for decorator in node.decorator_list
+            ):
+                node.decorator_list = []
+        rest.append(ast.dump(statement))
+    return rest

@@ -246,6 +246,21 @@ CASES = [
     ),
     pytest.param(
         "f",
+        "import os\nx = 1\ndef f():\n    return 1\n",
+        "import re\ndef f():\n    return re\n",
+        "import os\nimport re\nx = 1\ndef f():\n    return re\n",
+        id="import right before a statement that stays",
+    ),
+    pytest.param(
+        "C.f",
+        "class C:\n    def f(self):\n        return 1\nx = 1\n",
+        "class C:\n    a = 1\n    def f(self):\n        return self.g()\n    def g(self):\n        return self.a\n",
+        "class C:\n    a = 1\n\n    def f(self):\n        return self.g()\n\n    def g(self):\n"
+        "        return self.a\nx = 1\n",
+        id="new attribute and method of a class",
+    ),
+    pytest.param(
+        "f",
         "#!/usr/bin/python\n# coding: utf-8\n# about f\ndef f():\n    return 1\n",
         "def g():\n    return 1\ndef f():\n    return g()\n",
         "#!/usr/bin/python\n# coding: utf-8\ndef g():\n    return 1\n\n\n# about f\ndef f():\n    return g()\n",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from pytest_autofix.patching.locate import DefinitionNode, Lines, definitions, parse_source
+from pytest_autofix.patching.locate import DefinitionNode, Lines, outline
 
 if TYPE_CHECKING:
     from pytest_autofix.patching.locate import Definition
@@ -18,11 +18,10 @@ _SIGNATURES = 20
 
 def context_of(source: str, target: Definition) -> str:
     """Imports, module and class attributes that the definition uses, and signatures of the definitions it calls."""
-    tree = parse_source(source)
+    tree, found = outline(source)
     lines = Lines(source)
     used = {node.id for node in ast.walk(target.tree) if isinstance(node, ast.Name)}
     attributes = {node.attr for node in ast.walk(target.tree) if isinstance(node, ast.Attribute)}
-    found = definitions(source)
     texts = _bindings(tree.body, used, lines)
     owner = next((each for each in found if each.name == target.parent and each.kind == "class"), None)
     if owner is not None:

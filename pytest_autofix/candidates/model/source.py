@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pytest_autofix.candidates.candidate import Candidate, Origin, normalised_hash
@@ -215,13 +216,18 @@ class _Round:
             edits_between(self.originals, changed), Origin("model", model=reply.model, prompt=label)
         )
         digest = normalised_hash(changed)
-        if normalised_hash({path: self.originals[path] for path in changed}) == digest:
+        if _hash_of(tuple((path, self.originals[path]) for path in sorted(changed))) == digest:
             self.feedback.append(Feedback("", message="the reply changes only layout and comments"))
             return "unchanged", digest
         if digest in self.seen or not self.source.is_new(self.task, digest):
             return "repeated", digest
         self.candidates.append(candidate)
         return "proposed", digest
+
+
+@lru_cache(maxsize=16)
+def _hash_of(originals: tuple[tuple[str, str], ...]) -> str:
+    return normalised_hash(dict(originals))
 
 
 def _spread(samples: int) -> tuple[float, ...]:

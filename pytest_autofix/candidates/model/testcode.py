@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from pytest_autofix.errors import PatchError
-from pytest_autofix.patching.locate import DefinitionNode, Lines, definitions, parse_source
+from pytest_autofix.patching.locate import DefinitionNode, Lines, outline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -32,8 +32,8 @@ def source_of_test(failure: Failure, tests: Mapping[str, str]) -> list[tuple[str
     if text is None:
         return []
     try:
-        tree = parse_source(text)
-        found = {definition.name: definition for definition in definitions(text)}
+        tree, outlined = outline(text)
+        found = {definition.name: definition for definition in outlined}
     except PatchError:
         return _whole(failure.path, text)
     test = found.get(failure.function.replace("::", "."))
@@ -138,7 +138,7 @@ def _module_context(
 
 def _fixtures(text: str, wanted: set[str]) -> str:
     try:
-        tree = parse_source(text)
+        tree, _ = outline(text)
     except PatchError:
         return ""
     lines = Lines(text)
