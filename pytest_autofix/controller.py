@@ -38,7 +38,7 @@ class Controller:
         self._config = config
         self._settings = settings
         self._recorder = recorder
-        self._invocation = read_invocation(config, sys_path)
+        self._invocation = read_invocation(config, settings, sys_path)
         self._interrupted = False
         self._marked: set[str] = set()
         self._whole: tuple[str, ...] = ()
@@ -87,6 +87,7 @@ class Controller:
                 settings=self._settings,
                 invocation=invocation,
                 failures=failures,
+                slowest=_slowest(self._recorder),
                 collected=self._whole or self._recorder.collected(),
                 exit_status=exit_status,
             )
@@ -97,7 +98,7 @@ def verify_patch(config: pytest.Config, settings: Settings, sys_path: Sequence[s
     """Run the verdict on the user's patch: 0 accepted, 1 rejected; raises `pytest.UsageError` for no patch at all."""
     from pytest_autofix.run import check_settings, verify
 
-    invocation = read_invocation(config, sys_path)
+    invocation = read_invocation(config, settings, sys_path)
     with _console(config) as console:
         try:
             check_settings(settings)
@@ -155,6 +156,15 @@ def _console(config: pytest.Config) -> Iterator[Console]:
     finally:
         if capture is not None:
             capture.resume_global_capture()
+
+
+def _slowest(recorder: Recorder) -> float:
+    """Seconds of the slowest test that passed: what a repaired one may take, give or take."""
+    outcomes = recorder.outcomes()
+    return max(
+        (seconds for nodeid, seconds in recorder.durations().items() if outcomes.get(nodeid) == "passed"),
+        default=0.0,
+    )
 
 
 def _named(nodeid: str, failed: frozenset[str]) -> bool:

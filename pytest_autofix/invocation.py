@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import sys
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from pytest_autofix.settings import Invocation
+from pytest_autofix.settings import Invocation, Settings
 
 __all__ = ["carried_arguments", "read_invocation", "third_party_modules"]
 
@@ -38,7 +40,7 @@ _KEPT_WITH_VALUE = frozenset(
 _QUIET = ("-q", "--no-header", "--no-summary", "--color=no", "--tb=short")
 
 
-def read_invocation(config: pytest.Config, sys_path: Iterable[str]) -> Invocation:
+def read_invocation(config: pytest.Config, settings: Settings, sys_path: Iterable[str]) -> Invocation:
     """`sys_path`: the import path before any conftest was read."""
     directory = config.invocation_params.dir
     given = config.args_source is pytest.Config.ArgsSource.ARGS
@@ -53,8 +55,31 @@ def read_invocation(config: pytest.Config, sys_path: Iterable[str]) -> Invocatio
         selection=tuple(_absolute(word, directory) for word in selection),
         sys_path=tuple(os.path.abspath(entry or os.curdir) for entry in sys_path),  # noqa: PTH100 - no symlinks
         test_patterns=tuple(config.getini("python_files")),
+        class_patterns=tuple(config.getini("python_classes")),
+        function_patterns=tuple(config.getini("python_functions")),
+        test_paths=tuple(config.getini("testpaths")),
+        import_roots=tuple(
+            path.relative_to(config.rootpath).as_posix()
+            for path in config.getini("pythonpath")
+            if path.is_relative_to(config.rootpath)
+        ),
+        test_seconds=_time_limit(config, settings.test_seconds),
         plugins=tuple(name for name in config.getoption("plugins", []) if not name.startswith("no:")),
     )
+
+
+def _time_limit(config: pytest.Config, default: float) -> float:
+    """What pytest-timeout would use for a test without a marker, in the order in which it looks."""
+    sources: tuple[Callable[[], Any], ...] = (
+        lambda: config.getoption("timeout", None),
+        lambda: os.environ.get("PYTEST_TIMEOUT"),
+        lambda: config.getini("timeout"),  # raises ValueError without pytest-timeout
+    )
+    for source in sources:
+        with contextlib.suppress(TypeError, ValueError):
+            if (seconds := float(source())) > 0:
+                return seconds
+    return default
 
 
 def carried_arguments(words: Iterable[str], *, positional: Iterable[str] = ()) -> tuple[str, ...]:

@@ -56,8 +56,9 @@ _SHAPES = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _AUTHORIZATION = re.compile(
-    r"""(authorization['"]?\s{0,5}[:=]\s{0,5}[bf]?['"]?(?:(?:bearer|basic|token|digest)\s+)?)[^\s'",;]{4,}""",
-    re.IGNORECASE,
+    r"""(authorization['"]?\s{0,5}[:=]\s{0,5}(?:[bf]?['"])?)
+    (?:((?:bearer|basic|token|digest)\s{1,5})[^\s'",;]{4,} | [A-Za-z0-9._~+/=-]{20,})""",
+    re.IGNORECASE | re.VERBOSE,
 )
 _BEARER = re.compile(r"(\bbearer\s+)[A-Za-z0-9._~+/=-]{16,}", re.IGNORECASE)
 _URL_PASSWORD = re.compile(
@@ -76,7 +77,7 @@ def redact(text: str, environ: Mapping[str, str] | None = None) -> str:
     if values := _secret_values(os.environ if environ is None else environ):
         text = _values_pattern(values).sub(REDACTED, text)
     text = _SHAPES.sub(REDACTED, text)
-    text = _AUTHORIZATION.sub(rf"\g<1>{REDACTED}", text)
+    text = _AUTHORIZATION.sub(lambda found: f"{found[1]}{found[2] or ''}{REDACTED}", text)
     text = _BEARER.sub(rf"\g<1>{REDACTED}", text)
     return _URL_PASSWORD.sub(rf"\g<1>{REDACTED}@", text)
 

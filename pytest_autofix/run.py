@@ -68,7 +68,7 @@ def solve(request: Request, console: Console) -> int | None:
     progress = LiveProgress(console.terminal, width=console.width, live=console.live)
     notes = _notes(settings)
     test_files = {nodeid.partition("::")[0] for nodeid in request.collected}
-    with Workbench(settings, request.invocation, test_files=test_files) as bench:
+    with Workbench(settings, request.invocation, test_files=test_files, slowest=request.slowest) as bench:
         try:
             with event_stream(settings, [progress]) as sink:
                 found = repair(request, bench, sink=sink, source=_model_source(settings))

@@ -49,5 +49,10 @@ class Invocation:
     selection: tuple[str, ...]  #: paths and node ids as given, absolute; empty: pytest's own default
     sys_path: tuple[str, ...]  #: the import path before any conftest was read, absolute
     test_patterns: tuple[str, ...]  #: ini `python_files`
+    class_patterns: tuple[str, ...]  #: ini `python_classes`
+    function_patterns: tuple[str, ...]  #: ini `python_functions`
+    test_paths: tuple[str, ...]  #: ini `testpaths`, relative to root
+    import_roots: tuple[str, ...]  #: ini `pythonpath`, relative to root, without folders outside
     plugins: tuple[str, ...]  #: modules named by `-p` on the command line
+    test_seconds: float = 30.0  #: time limit of a test that is in force, the user's own or ours
     preload: tuple[str, ...] = ()  #: third-party modules that the tests loaded

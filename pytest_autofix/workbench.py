@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,6 +27,10 @@ from pytest_autofix.verdict.judge import Judge
 __all__ = ["STATE_FOLDER", "Workbench", "prepare_state_folder"]
 
 STATE_FOLDER = ".pytest_autofix"
+TEST_FLOOR = 2.0  #: seconds that every test gets in the sandbox
+TEST_FACTOR = (
+    5  #: and so many times what the slowest one took outside: a hanging test is waited for many times
+)
 RUN_SECONDS = (
     1800.0  #: wall clock of one run of all tests in the sandbox; a limit against hanging, not a budget
 )
@@ -61,17 +66,32 @@ class _Opened:
 class Workbench:
     """Use as a context manager: it owns a private folder and the sandbox's processes."""
 
-    def __init__(self, settings: Settings, invocation: Invocation, *, test_files: Iterable[str] = ()) -> None:
-        """Freezes the project. `test_files`: files that gave tests, as far as they are known.
+    def __init__(
+        self,
+        settings: Settings,
+        invocation: Invocation,
+        *,
+        test_files: Iterable[str] = (),
+        slowest: float | None = None,
+    ) -> None:
+        """Freezes the project. `test_files`: files that gave tests, as far as they are known. `slowest`: seconds of
+        the slowest test that passed, if they were run.
 
         Raises `ConfigurationError` for a project that cannot be copied.
         """
         self.settings = settings
+        self._test_seconds = invocation.test_seconds
+        if slowest is not None:
+            self._test_seconds = min(self._test_seconds, TEST_FLOOR + TEST_FACTOR * slowest)
         self.invocation = invocation
         self.root = invocation.root
         self.policy = Editable.of(
             invocation.root,
             python_files=invocation.test_patterns,
+            python_classes=invocation.class_patterns,
+            python_functions=invocation.function_patterns,
+            testpaths=invocation.test_paths,
+            import_roots=invocation.import_roots,
             plugins=invocation.plugins,
             test_files=test_files,
         )
@@ -129,7 +149,7 @@ class Workbench:
     @property
     def limits(self) -> Limits:
         """Of one run of the tests in the sandbox."""
-        return Limits(wall_seconds=RUN_SECONDS, test_seconds=self.settings.test_seconds)
+        return Limits(wall_seconds=RUN_SECONDS, test_seconds=self._test_seconds)
 
     def open_sandbox(self) -> Sandbox:
         """Probe and open what the settings ask for; raises `SandboxUnavailable`, never takes a weaker one."""
@@ -149,7 +169,9 @@ class Workbench:
             snapshot=snapshot.path,
             python=self.invocation.python,
             sys_path=self.invocation.sys_path,
-            protected=self.policy.protected_files(),
+            protected=tuple(
+                path for path in self.policy.protected_files() if os.path.lexists(snapshot.path / path)
+            ),
             args=self.invocation.arguments,
             cwd=directory if directory.is_relative_to(self.root) else self.root,
         )

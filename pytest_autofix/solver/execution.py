@@ -38,6 +38,7 @@ log = logging.getLogger("pytest_autofix")
 TRIAL_TESTS = 60  #: passing tests that a trial runs after the failing ones, the narrowest first
 TRIAL_SECONDS = 0.5  #: and how long these may take together, in the baseline's time
 TRIAL_FACTOR = 20  #: CPU time of a trial: so many times what its tests took in the baseline
+TRIAL_TYPICAL = 0.005  #: seconds of a failing test whose neighbours say nothing about its time
 TRIAL_FLOOR = 0.25  #: seconds that every trial gets: forking and first calls cost something
 
 
@@ -86,7 +87,7 @@ class Executor:
         known = sum(baseline.seconds.get(nodeid, 0.0) for nodeid in self.guards)
         typical = known / len(self.guards) if self.guards else 0.0
         quick = sum(
-            min(baseline.seconds.get(nodeid, 0.0), max(typical, 0.05)) for nodeid in self.failing
+            min(baseline.seconds.get(nodeid, 0.0), max(typical, TRIAL_TYPICAL)) for nodeid in self.failing
         )  # a failing test may hang: its time says nothing about a repaired one
         self.trial_seconds = min(TRIAL_FLOOR + TRIAL_FACTOR * (known + quick), limits.test_seconds)
         self._workers = [_Worker(self) for _ in range(workers)]
