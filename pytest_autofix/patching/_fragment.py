@@ -119,7 +119,7 @@ def _form(node: ast.AST) -> str:
     for scope in ast.walk(tree):
         doc = _docstring(scope)
         if doc is not None and isinstance(doc.value, ast.Constant):
-            doc.value.value = inspect.cleandoc(str(doc.value.value))
+            doc.value.value = inspect.cleandoc(str(doc.value.value)).rstrip()
     return ast.dump(tree)
 
 

@@ -296,6 +296,13 @@ CASES = [
         id="two spaces, docstring moved, string literal not",
     ),
     pytest.param(
+        "C.f",
+        'class C:\n    def f(self):\n        """Doc.\n        """\n        return 1\n',
+        'def f(self):\n    """Doc.\n    """\n    return 2\n',
+        'class C:\n    def f(self):\n        """Doc.\n        """\n        return 2\n',
+        id="docstring whose last line is blank",
+    ),
+    pytest.param(
         "f",
         "def f(): return 1; x = 2\ny = 3\n",
         "def f(): return 2\n",
