@@ -97,7 +97,7 @@ def _ends(node: Node) -> Node:
             return node(state, runtime)
         except BudgetExceeded as error:
             return Update(stage="done", pending=[], outcome="budget", reason=str(error))
-        except ModelError as error:
+        except (ModelError, PatchError) as error:
             return Update(stage="done", pending=[], outcome="model", reason=str(error))
         except SandboxError as error:
             if runtime.context.stopping():
