@@ -12,8 +12,9 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Collection, Hashable, Mapping
+from typing import TypeVar
 
-__all__ = ["DOUBT", "Cause", "explain"]
+__all__ = ["DOUBT", "explain"]
 
 DOUBT = 1.5
 """Price of the logarithm of passing tests that run a definition's most suspicious line, in causes.
@@ -21,7 +22,7 @@ DOUBT = 1.5
 So dear that two failing tests with a faultless definition each stay apart when one passing test runs what they share
 (1 + 1.5 ln 2 > 2), and so cheap that fifty are one although a dozen passing tests do (1 + 1.5 ln 13 < 50)."""
 
-Cause = Hashable
+Cause = TypeVar("Cause", bound=Hashable)
 
 
 def explain(

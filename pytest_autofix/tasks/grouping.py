@@ -7,7 +7,7 @@ import difflib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from pytest_autofix.evidence.failure import Failure, Frame
-from pytest_autofix.tasks.causes import Cause, explain
+from pytest_autofix.tasks.causes import explain
 from pytest_autofix.tasks.fingerprint import base_nodeid, fingerprint, normalise_message
 from pytest_autofix.tasks.localise import (
     Hits,
@@ -16,7 +16,9 @@ from pytest_autofix.tasks.localise import (
     count_hits,
     impacted,
     leading_frames,
+    mentioned,
     module_file,
+    name_words,
     raise_by_frames,
     rank_targets,
     score_lines,
@@ -28,6 +30,10 @@ from pytest_autofix.tasks.task import Target, Task
 
 __all__ = ["group"]
 
+Place = tuple[str, str]
+"""Path and qualified name of a definition"""
+Cause = tuple[str, ...]
+"""What failures are grouped by: a place, or a word with what it speaks of (`missing`, `hint`, `none`)"""
 UNRECORDED = 0.25
 """Score of the other lines of a definition in a stack when no executed lines were recorded"""
 REPR_SHARE = 0.5
@@ -69,6 +75,7 @@ def group(
         for cause, members in groups.items()
     ]
     merged = _merge(tasks, view, order)
+    outline_of.cache_clear()  # the syntax trees of a large project are not carried through the whole run
     return tuple(sorted(merged, key=lambda task: order[id(task.failures[0])]))
 
 
@@ -82,15 +89,15 @@ class _View:
     passing_hits: Hits
     hints: Mapping[str, Sequence[str]]
 
-    def owner(self, path: str, line: int) -> tuple[str, str]:
+    def owner(self, path: str, line: int) -> Place:
         return path, outline_of(self.files[path]).owner(line).name
 
 
 def _causes(units: Mapping[str, Sequence[Failure]], view: _View) -> dict[str, Cause]:
     """Unit (a test with all its rows) → what it is grouped by."""
     causes: dict[str, Cause] = {}
-    doubts: dict[str, dict[Cause, int]] = {}
-    prefer: dict[str, list[Cause]] = {}
+    doubts: dict[str, dict[Place, int]] = {}
+    prefer: dict[str, Sequence[Place]] = {}
     for unit, failures in units.items():
         first = failures[0]
         if hinted := [hint for failure in failures for hint in view.hints.get(failure.nodeid, ())]:
@@ -99,16 +106,15 @@ def _causes(units: Mapping[str, Sequence[Failure]], view: _View) -> dict[str, Ca
             causes[unit] = ("missing", *first.missing)
         elif possible := _possible(failures, view):
             doubts[unit] = possible
-            prefer[unit] = [
-                (target.path, target.name)
-                for target in _rank(failures, _scores(failures, view), view, limit=1)
-            ]
+            prefer[unit] = [place for place in possible if mentioned(place[1], name_words(first.function))]
         else:
             causes[unit] = ("none", *_unplaced(unit, first))
-    return causes | explain(doubts, prefer=prefer)
+    explained: dict[str, Place] = explain(doubts, prefer=prefer)
+    causes.update(explained)
+    return causes
 
 
-def _possible(failures: Sequence[Failure], view: _View) -> dict[Cause, int]:
+def _possible(failures: Sequence[Failure], view: _View) -> dict[Place, int]:
     """The definitions that could be why a test fails, each with the number of passing tests that speak against it.
 
     All rows of a test must reach it. Where an exception was raised its own definition needs no other evidence, and
@@ -119,31 +125,28 @@ def _possible(failures: Sequence[Failure], view: _View) -> dict[Cause, int]:
         for failure in failures
         for frame in (*leading_frames(failure, view.files), *_named_places(failure, view.files))
     ]
-    reached: dict[tuple[str, str], list[int]] = {}
+    reached: dict[Place, list[int]] = {}
+    functions: set[Place] = set()
     for nodeid in dict.fromkeys(failure.nodeid for failure in failures):
-        of_row: dict[tuple[str, str], int] = {}
+        of_row: dict[Place, int] = {}
         for path, numbers in view.lines.get(nodeid, {}).items():
             if path in view.files:
+                owner = outline_of(view.files[path]).owner
                 for line in numbers:
-                    place = view.owner(path, line)
+                    span = owner(line)
                     hits = view.passing_hits.get((path, line), 0)
-                    of_row[place] = min(hits, of_row.get(place, hits))
+                    of_row[path, span.name] = min(hits, of_row.get((path, span.name), hits))
+                    if span.is_function:
+                        functions.add((path, span.name))
         for place, hits in of_row.items():
             reached.setdefault(place, []).append(hits)
     most = max(map(len, reached.values()), default=0)
-    functions = {place for place in reached if _is_function(place, view)} or set(reached)
-    found: dict[Cause, int] = dict.fromkeys(raised, 0)
-    for place, doubts in reached.items():
-        if len(doubts) == most and place in functions:
+    found: dict[Place, int] = dict.fromkeys(raised, 0)
+    for place, doubts in sorted(reached.items(), key=lambda item: max(item[1])):
+        if len(doubts) == most and (place in functions or not functions):
             least = 1 if raised or _only_shown(place[1], failures) else 0
             found.setdefault(place, max(least, *doubts))
     return found
-
-
-def _is_function(place: tuple[str, str], view: _View) -> bool:
-    path, name = place
-    span = outline_of(view.files[path]).find(name)
-    return span is not None and span.is_function
 
 
 def _only_shown(name: str, failures: Sequence[Failure]) -> bool:
@@ -186,8 +189,9 @@ def _scores(failures: Sequence[Failure], view: _View) -> Scores:
     }
     scores = score_lines(list(reached), view.passing_hits, reached) if reached else {}
     for path, of_path in scores.items():
+        owner = outline_of(view.files[path]).owner
         for line in of_path:
-            if _only_shown(view.owner(path, line)[1], failures):
+            if owner(line).name.endswith("__repr__") and _only_shown(owner(line).name, failures):
                 of_path[line] *= REPR_SHARE
     stacks: list[Sequence[Frame]] = [exc.frames for failure in failures for exc in failure.exceptions]
     stacks += [[frame] for failure in failures for frame in _named_places(failure, view.files)]
@@ -205,7 +209,7 @@ def _scores(failures: Sequence[Failure], view: _View) -> Scores:
 def _rank(failures: Sequence[Failure], scores: Scores, view: _View, *, limit: int = 50) -> tuple[Target, ...]:
     """Targets of failures with one cause. A frame leads only if most of the failures end in its definition:
     one broken helper raises in the many functions that use its result."""
-    places: dict[tuple[str, str], tuple[set[str], Frame]] = {}
+    places: dict[Place, tuple[set[str], Frame]] = {}
     for failure in failures:
         for frame in (*leading_frames(failure, view.files), *_named_places(failure, view.files)):
             place = view.owner(frame.path, frame.line)
@@ -245,7 +249,7 @@ def _merge(tasks: Sequence[tuple[Cause, Task]], view: _View, order: Mapping[int,
     """Tasks with the same best target made one; missing names and the user's hints stay what they are."""
     merged: dict[Cause, Task] = {}
     for cause, task in tasks:
-        fixed = isinstance(cause, tuple) and cause[0] in ("hint", "missing", "none")
+        fixed = cause[0] in ("hint", "missing", "none")
         key: Cause = cause if fixed or not task.targets else (task.targets[0].path, task.targets[0].name)
         if key in merged:
             members = sorted([*merged[key].failures, *task.failures], key=lambda failure: order[id(failure)])

@@ -13,6 +13,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from pytest_autofix.evidence.failure import Failure, Frame
@@ -26,7 +27,9 @@ __all__ = [
     "count_hits",
     "impacted",
     "leading_frames",
+    "mentioned",
     "module_file",
+    "name_words",
     "ochiai",
     "raise_by_frames",
     "rank_targets",
@@ -126,7 +129,7 @@ def rank_targets(
         for key in _hinted(hint, outlines):
             hinted.setdefault(key, len(hinted))
             found.setdefault(key, [1.0])
-    words = {word for mention in mentions for word in _words(mention)}
+    words = frozenset(word for mention in mentions for word in name_words(mention))
     last = len(hinted) + len(order) + 1
 
     def rank(item: tuple[tuple[str, Span], list[float]]) -> tuple[object, ...]:
@@ -136,7 +139,7 @@ def rank_targets(
             order.get((path, span), last),
             not span.is_function,  # what runs at import is seen by whichever test imports first
             -round(max(values), 9),
-            not _mentioned(span.name, words),
+            not mentioned(span.name, words),
             -round(sum(values) / len(values), 9),
             span.end - span.start,
             path,
@@ -204,11 +207,13 @@ def _hinted(hint: str, outlines: Mapping[str, Outline]) -> Iterator[tuple[str, S
         yield from ((path, span) for span in spans)
 
 
-def _words(name: str) -> frozenset[str]:
+@lru_cache(maxsize=4096)
+def name_words(name: str) -> frozenset[str]:
     """The words of an identifier: `test_CartTotal` → test, cart, total."""
     return frozenset(word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+", name))
 
 
-def _mentioned(name: str, words: Collection[str]) -> bool:
-    of_name = _words(name.rpartition(".")[2])
-    return bool(of_name) and of_name <= set(words)
+def mentioned(name: str, words: frozenset[str]) -> bool:
+    """Whether all words of a definition's own name are among `words`."""
+    of_name = name_words(name.rpartition(".")[2])
+    return bool(of_name) and of_name <= words

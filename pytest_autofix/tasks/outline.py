@@ -38,6 +38,7 @@ class Outline:
             self.spans = (self.module, *map(_span, definitions(source)))
         except PatchError:
             self.tree, self.spans = None, (self.module,)
+        self._by_name = {span.name: span for span in self.spans}
         self._owner: list[Span] = [self.module] * (count + 1)
         for span in self.spans[1:]:  # parents come before their children, so the innermost wins
             for line in range(span.start, span.end + 1):
@@ -49,7 +50,7 @@ class Outline:
 
     def find(self, name: str) -> Span | None:
         """The definition of that qualified name; the last one where a name is defined twice, as in Python."""
-        return next((span for span in reversed(self.spans) if span.name == name), None)
+        return self._by_name.get(name)
 
 
 @lru_cache(maxsize=256)

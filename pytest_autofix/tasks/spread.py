@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 
 from pytest_autofix.tasks.localise import Scores, module_file
 from pytest_autofix.tasks.outline import outline_of
@@ -34,7 +35,7 @@ def spread_to_import_time(scores: Scores, sources: Mapping[str, str]) -> Scores:
                 best = max((of_path.get(line, 0.0) for line in range(span.body, span.end + 1)), default=0.0)
                 _raise(spread, path, range(span.start, span.body), best * HEADER_SHARE)
         imported = dict(_imported_names(outline.tree, path, sources))
-        for name, line in _reads(outline.tree):
+        for name, line in _reads(sources[path]):
             if line not in of_path:
                 continue
             home, original = imported.get(name, (path, name))
@@ -51,18 +52,22 @@ def _raise(scores: Scores, path: str, lines: Iterable[int], score: float) -> Non
             of_path[line] = max(of_path.get(line, 0.0), score)
 
 
-def _reads(tree: ast.Module) -> Iterator[tuple[str, int]]:
+@lru_cache(maxsize=256)
+def _reads(source: str) -> tuple[tuple[str, int], ...]:
     """Every name and attribute name that is read, with the first line of the innermost statement around it."""
-    pending: list[tuple[ast.AST, int]] = [(tree, 0)]
+    found: list[tuple[str, int]] = []
+    tree = outline_of(source).tree
+    pending: list[tuple[ast.AST, int]] = [(tree, 0)] if tree else []
     while pending:
         node, line = pending.pop()
         if isinstance(node, ast.stmt):
             line = node.lineno
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            yield node.id, line
+            found.append((node.id, line))
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-            yield node.attr, line
+            found.append((node.attr, line))
         pending.extend((child, line) for child in ast.iter_child_nodes(node))
+    return tuple(dict.fromkeys(found))
 
 
 def _constants(tree: ast.Module | None) -> dict[str, tuple[int, ...]]:
