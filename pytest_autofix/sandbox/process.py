@@ -6,8 +6,10 @@ import contextlib
 import json
 import os
 import selectors
+import signal
 import struct
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from pytest_autofix.errors import SandboxError
-from pytest_autofix.sandbox.memory import memory_of_tree
+from pytest_autofix.sandbox.memory import descendants, memory_of_tree
 from pytest_autofix.sandbox.protocol import Limits
 from pytest_autofix.sandbox.results import Ended, FrameParser, Tail
 
@@ -48,9 +50,14 @@ class Spawner:
 
     def __init__(self) -> None:
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="autofix-spawn")
+        self._keepers: set[Keeper] = set()
+        self._lock = threading.Lock()
+        self._closed = False
 
     def start(self, argv: Sequence[str], pass_fds: Sequence[int], output: int) -> subprocess.Popen[bytes]:
         """Start `argv` in a session of its own (Ctrl-C is not for it), with an empty environment."""
+        if self._closed:
+            raise SandboxError("the sandbox was closed")
         return self._executor.submit(
             subprocess.Popen,
             argv,
@@ -63,8 +70,18 @@ class Spawner:
             start_new_session=True,
         ).result()
 
+    def track(self, keeper: Keeper, *, alive: bool) -> None:
+        """Remember a keeper for `close`, or forget it."""
+        with self._lock:
+            (self._keepers.add if alive else self._keepers.discard)(keeper)
+
     def close(self) -> None:
-        """End the thread; what it started dies with it."""
+        """Kill what was started; may be called while other threads wait for a job."""
+        self._closed = True
+        with self._lock:
+            keepers = list(self._keepers)
+        for keeper in keepers:
+            keeper.kill()
         self._executor.shutdown(wait=True)
 
 
@@ -95,7 +112,10 @@ class Keeper:
         finally:
             for fd in inside:
                 os.close(fd)
+        self._spawner = spawner
         self._patience = patience
+        self._killed = False
+        spawner.track(self, alive=True)
         self._selector = selectors.DefaultSelector()
         for fd in (self._report, self._events, self._output):
             self._selector.register(fd, selectors.EVENT_READ)
@@ -104,7 +124,6 @@ class Keeper:
         self._limits = Limits()
         self._reset_job()
         self.alive = True
-        self.begun = False
         self.up: dict[str, Any] = {}
         self._send(self._jobs, hello)
         self._wait_until_up()
@@ -131,7 +150,6 @@ class Keeper:
         """Hand over a job; `poll` until it has ended."""
         self._reset_job()
         self._limits = limits
-        self.begun = False
         now = time.monotonic()
         self._deadline = now + limits.wall_seconds + _LATE_SECONDS
         self._watch = now + _WATCH_SECONDS
@@ -229,8 +247,6 @@ class Keeper:
         for frame in frames:
             if frame["e"] == "up":
                 self.up = frame
-            elif frame["e"] == "begun":
-                self.begun = True
             elif frame["e"] == "ended":
                 # All processes of the job are gone: what they wrote is in the pipes by now.
                 self._read_output()
@@ -240,10 +256,9 @@ class Keeper:
         if closed and not any(message.ended for message in messages):
             self._read_output()
             messages += self._read_events()
-            said = self.output.text.strip().splitlines()
-            messages.append(
-                self._end(Ended(error=f"the sandbox ended: {' | '.join(said[-3:]) or 'it said nothing'}"))
-            )
+            said = " | ".join(self.output.text.strip().splitlines()[-3:]) or "it said nothing"
+            reason = "the sandbox was closed" if self._killed else f"the sandbox ended: {said}"
+            messages.append(self._end(Ended(error=reason)))
         if closed:
             self.close()
         return messages
@@ -261,11 +276,25 @@ class Keeper:
                 pieces.append(data)
         return pieces
 
+    def kill(self) -> None:
+        """End everything inside from any thread; the one that polls is told, and closes."""
+        self._killed = True
+        if self._patience:  # no namespace ends with its first process
+            for pid in list(descendants(self._process.pid))[1:]:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+        self._process.kill()
+        self._process.wait()
+
     def close(self) -> None:
-        """Kill everything inside and reap; a second call does nothing."""
+        """Kill everything inside, reap, and let go of the pipes; for the thread that polls.
+
+        A second call does nothing.
+        """
         if not self.alive:
             return
         self.alive = False
+        self._spawner.track(self, alive=False)
         self._selector.close()
         for fd in (self._jobs, self._trials):
             os.close(fd)

@@ -62,7 +62,6 @@ def main(arguments: list[str]) -> int:
         for fd in (events, trials, 1, 2):
             os.set_blocking(fd, True)  # the flag belongs to the pipe, and the last worker may have changed it
         keep = {events, trials} if job["op"] == "batch" else {events}
-        wire.write_frame(report, {"e": "begun"})
         try:
             ended = confine.run(hello, job, _body(job, emit, trials), keep, jobs)
         except confine.Hangup:

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from pytest_autofix.candidates.candidate import Candidate
+from pytest_autofix.errors import SandboxError
 from pytest_autofix.sandbox.process import Keeper, Message
 from pytest_autofix.sandbox.protocol import Job, RunResult, TrialResult, Workspace
-from pytest_autofix.sandbox.results import Assembly, Ended, Tail, read_trial
+from pytest_autofix.sandbox.results import Assembly, Ended, read_trial
 
 __all__ = ["KeeperBatch", "KeeperForkServer", "hello_frame", "job_frame", "run_job"]
 
@@ -79,25 +80,22 @@ class KeeperForkServer:
         self._idle: list[Keeper] = []
         self._all: list[Keeper] = []
         self._lock = threading.Lock()
+        self._closed = False
         self.restarts = 0  #: keepers that had to be replaced
         self._give(self._take())  # problems show here, not at the first job
 
     def run(self, job: Job) -> RunResult:
-        """Run a job in a fork; a keeper that died before the job began is replaced once."""
-        result = self._run(job)
-        if result is None:
-            self.restarts += 1
-            result = self._run(job)
-        return result or Assembly().result(
-            Ended(error="the fork server died twice before the job began"), Tail(), job.limits.wall_seconds
-        )
-
-    def _run(self, job: Job) -> RunResult | None:
-        """None if the keeper had died before it began with the job."""
+        """Run a job in a fork. A keeper that dies is replaced, and the job tried once more."""
         keeper = self._take()
         result = run_job(keeper, job)
         self._give(keeper)
-        return result if keeper.begun or keeper.alive else None
+        if result.status != "broken" or keeper.alive or self._closed:
+            return result
+        self.restarts += 1
+        keeper = self._take()
+        result = run_job(keeper, job)
+        self._give(keeper)
+        return result
 
     def open_batch(
         self, job: Job, *, originals: Mapping[str, str], expected: Mapping[str, str]
@@ -107,6 +105,8 @@ class KeeperForkServer:
 
     def _take(self) -> Keeper:
         with self._lock:
+            if self._closed:
+                raise SandboxError("the fork server was closed")
             while self._idle:
                 keeper = self._idle.pop()
                 if keeper.alive:
@@ -120,16 +120,22 @@ class KeeperForkServer:
 
     def _give(self, keeper: Keeper) -> None:
         with self._lock:
-            if keeper.alive:
+            if keeper.alive and not self._closed:
                 self._idle.append(keeper)
-            elif keeper in self._all:
+                return
+            if keeper in self._all:
                 self._all.remove(keeper)
+        keeper.close()
 
     def close(self) -> None:
-        """End all keepers, whatever they are doing."""
+        """End all keepers, whatever they are doing; may be called while another thread waits for one."""
         with self._lock:
-            keepers, self._all, self._idle = self._all, [], []
-        for keeper in keepers:
+            self._closed = True
+            busy = [keeper for keeper in self._all if keeper not in self._idle]
+            idle, self._all, self._idle = self._idle, [], []
+        for keeper in busy:
+            keeper.kill()
+        for keeper in idle:
             keeper.close()
 
 

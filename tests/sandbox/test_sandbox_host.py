@@ -8,6 +8,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import threading
 import time
@@ -21,6 +22,7 @@ from pytest_autofix.sandbox.bubblewrap import Bubblewrap, find_all
 from pytest_autofix.sandbox.folder import RunFolder, sweep
 from pytest_autofix.sandbox.local import LocalSandbox
 from pytest_autofix.sandbox.memory import descendants, memory_of_tree
+from pytest_autofix.sandbox.none import UnconfinedSandbox
 from pytest_autofix.sandbox.probe import refuse
 from pytest_autofix.sandbox.protocol import Job, Workspace
 from pytest_autofix.sandbox.snapshot import take_snapshot
@@ -106,23 +108,38 @@ def running(pid: int) -> bool:
         return False
 
 
-def test_close_ends_a_running_job(sandbox: LocalSandbox) -> None:
+@pytest.mark.parametrize("backend", [LocalSandbox, UnconfinedSandbox])
+@pytest.mark.parametrize("how", ["warm", "cold", "batch"])
+def test_close_ends_a_running_job(workspace: Workspace, backend: type[LocalSandbox], how: str) -> None:
+    """As on Ctrl-C: one thread waits for a job, another closes the sandbox."""
+    sandbox = backend(workspace)
+    job = Job(nodeids=("test_it.py::test_slow",))
     server = sandbox.fork_server()
-    pid = server._all[0]._process.pid
-    results = []
-    thread = threading.Thread(
-        target=lambda: results.append(server.run(Job(nodeids=("test_it.py::test_slow",))))
-    )
+    results: list[object] = []
+
+    def wait() -> None:
+        if how == "batch":
+            batch = server.open_batch(job, originals={}, expected={"test_it.py::test_slow": "passed"})
+            results.append((batch.sound, batch.detail))
+        else:
+            results.append((server.run if how == "warm" else sandbox.run)(job))
+
+    before = set(descendants(os.getpid()))
+    thread = threading.Thread(target=wait)
     thread.start()
-    wait_for(lambda: len(list(descendants(pid))) >= 5)
-    inside = set(descendants(pid))
-    os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: len(set(descendants(os.getpid())) - before) >= (1 if how == "warm" else 2))
+    time.sleep(0.5)
+    inside = set(descendants(os.getpid())) - {os.getpid()}
+    sandbox.close()
     thread.join(20)
-    assert results[0].status == "broken"
+    assert not thread.is_alive()
+    assert "closed" in (results[0][1] if how == "batch" else results[0].detail)  # type: ignore[index,attr-defined] # see above
     wait_for(lambda: not any(running(each) for each in inside))
-    sandbox.close()
-    sandbox.close()
     assert not sandbox._folder.path.exists()
+    with pytest.raises(SandboxError, match="closed"):
+        server.run(job)
+    assert sandbox.run(job).status == "broken"
+    sandbox.close()
 
 
 def test_fork_server_comes_back(sandbox: LocalSandbox) -> None:
@@ -251,3 +268,44 @@ def _killed_owner(tmp_path: Path) -> Path:
     )
     assert ended.returncode == -signal.SIGKILL
     return Path(ended.stdout.strip())
+
+
+@pytest.mark.parametrize(
+    ("place", "name"),
+    [
+        pytest.param("/dev/shm", "project", id="shared-memory"),
+        pytest.param("/var/tmp", "deep/er/project", id="outside-of-tmp"),
+        pytest.param("/tmp", "a b:c,d\\e/pröjéct", id="odd-characters"),
+    ],
+)
+def test_project_at_its_own_path(place: str, name: str) -> None:
+    """Wherever it lies, tests see it there, with the folders above it out of reach."""
+    with tempfile.TemporaryDirectory(dir=place) as folder:
+        root = Path(folder, name)
+        root.mkdir(parents=True)
+        text = f"""
+            import os, pytest
+            def test_place():
+                assert __file__ == {str(root / "test_place.py")!r}
+                for path in ({str(root)!r}, {str(root.parent)!r}):
+                    with pytest.raises(OSError):
+                        os.rename(path, path + "2")
+        """
+        (root / "test_place.py").write_text(textwrap.dedent(text))
+        with tempfile.TemporaryDirectory() as private:
+            workspace = build_workspace(
+                root,
+                snapshot=take_snapshot(root, Path(private, "snapshot")).path,
+                python=Path(sys.executable),
+                sys_path=[entry for entry in sys.path if "site-packages" in entry or "lib/python" in entry],
+                args=("-p", "pytest_timeout"),
+                pass_env=("PYTEST_DISABLE_PLUGIN_AUTOLOAD",),
+                environ=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+            )
+            sandbox = LocalSandbox(workspace)
+            try:
+                result = sandbox.run(Job())
+            finally:
+                sandbox.close()
+        assert result.outcomes() == {"test_place.py::test_place": "passed"}, result.output
+        assert sorted(path.name for path in root.iterdir()) == ["test_place.py"]
