@@ -33,7 +33,7 @@ _UNITTEST: dict[str, tuple[str, str, str]] = {
     "assertNotEqual": ("!=", "first", "second"),
     "assertAlmostEqual": ("almost ==", "first", "second"),
     "assertNotAlmostEqual": ("almost !=", "first", "second"),
-    "assertCountEqual": ("== in any order", "first", "second"),
+    "assertCountEqual": ("== in any order", "first_seq", "second_seq"),
     "assertMultiLineEqual": ("==", "first", "second"),
     "assertSequenceEqual": ("==", "seq1", "seq2"),
     "assertListEqual": ("==", "list1", "list2"),
@@ -53,7 +53,7 @@ _UNITTEST: dict[str, tuple[str, str, str]] = {
     "assertRegex": ("matches", "text", "expected_regex"),
     "assertNotRegex": ("does not match", "text", "unexpected_regex"),
 }
-"""Assert method → operator, and the names of its parameters that hold the left and the right side."""
+"""Assert method → operator, and the names of its variables that hold the left and the right side."""
 _UNITTEST_SINGLE: dict[str, tuple[str, str, object]] = {
     "assertTrue": ("bool ==", "expr", True),
     "assertFalse": ("bool ==", "expr", False),
@@ -241,10 +241,12 @@ def _from_raises(error: BaseException, frames: list[FrameType], describer: Descr
                 expected = getattr(manager, attribute, expected)
             pattern = getattr(manager, "match", None) if name == "__exit__" else values.get("match")
             happened = values.get("exc_val") if name == "__exit__" else error
-        elif module == "unittest.case" and name in ("__exit__", "handle"):
+        elif module == "unittest.case" and name == "__exit__":
             expected = getattr(manager, "expected", _UNKNOWN)
-            pattern = getattr(manager, "expected_regex", None)
-            happened = values.get("exc_value") if name == "__exit__" else error
+            pattern, happened = getattr(manager, "expected_regex", None), values.get("exc_value")
+        elif module == "unittest.case" and name in ("assertRaises", "assertRaisesRegex"):
+            expected = values.get("expected_exception", _UNKNOWN)
+            pattern, happened = values.get("expected_regex"), error
         else:
             continue
         if expected is not _UNKNOWN:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import doctest
 import re
 from collections.abc import Iterable, Iterator
@@ -20,9 +21,9 @@ from pytest_autofix.evidence.frames import (
     parse_file,
     places,
     source_line,
-    suspended_places,
     to_frames,
 )
+from pytest_autofix.evidence.hanging import Hang
 from pytest_autofix.evidence.values import Describer, type_name
 
 __all__ = ["describe_collection", "describe_item", "describe_text", "is_strict_xpass"]
@@ -31,6 +32,7 @@ _CHAIN = 8  # exceptions of one failure
 _MESSAGE_LIMIT = 300
 _OUTPUT_LIMIT = 8000
 _TIMEOUT = re.compile(r"Timeout \(?>")
+_NO_HANG = Hang()
 _CRASH = re.compile(r"worker '.+' crashed while running|running the test CRASHED with signal")
 _NAME_NOT_FOUND = re.compile(r"cannot import name '([^']+)'")
 
@@ -41,13 +43,14 @@ def describe_item(
     report: pytest.TestReport,
     paths: ProjectPaths,
     watch: AssertWatch,
+    hang: Hang,
 ) -> Failure:
-    """Evidence of one failed phase of a test."""
+    """Evidence of one failed phase of a test. `hang` counts if it was a time limit that ended it."""
     if call.excinfo is None:
         return describe_text(report)
     describer = Describer()
     phase = _phase(report.when)
-    story = _Story(call.excinfo.value, phase, paths, describer, watch, item=item)
+    story = _Story(call.excinfo.value, phase, paths, describer, watch, item=item, hang=hang)
     callspec = getattr(item, "callspec", None)
     parameters: dict[str, object] = callspec.params if callspec is not None else {}
     return Failure(
@@ -63,11 +66,7 @@ def describe_item(
             describer.text(name, limit=100): describer.value(value, limit=1000)
             for name, value in parameters.items()
         },
-        fixtures=tuple(
-            name
-            for name in getattr(item, "fixturenames", ())
-            if name not in parameters and name != "request" and not name.startswith("_")
-        ),
+        fixtures=tuple(name for name in _fixtures(item, paths) if name not in parameters),
         output=_output(report, describer),
         missing=story.missing,
         seconds=report.duration,
@@ -142,6 +141,7 @@ class _Story:
         watch: AssertWatch,
         *,
         item: pytest.Item | None,
+        hang: Hang = _NO_HANG,
     ) -> None:
         self._paths = paths
         self._describer = describer
@@ -153,13 +153,19 @@ class _Story:
         self.comparison = watch.take(leaves[0].__traceback__)
         if self.comparison is None:
             self.comparison = self._find_comparison(error, leaves[0], stack)
+        elif not self.comparison.explanation:  # numbers: pytest has nothing to add to the assert itself
+            text = _text_of(leaves[0], describer)
+            self.comparison = dataclasses.replace(self.comparison, explanation=text)
         self.kind = self._kind(error, chain, phase)
         self.missing = _missing(leaves[0]) if self.kind == "import" else None
-        facts = [self._fact(one, timed_out=self.kind == "timeout") for one in chain]
+        facts = [self._fact(one) for one in chain]
         example = _doctest_frame(error, item, describer)
         if example is not None:
             frames = (example, *(frame for frame in facts[0].frames if frame != example))
             facts[0] = ExceptionFact(facts[0].type, facts[0].message, frames)
+        if self.kind == "timeout":
+            facts[0] = ExceptionFact(facts[0].type, facts[0].message, facts[0].frames + hang.tasks)
+            facts += hang.threads
         self.exceptions = tuple(facts)
         self.message = self._message(first, facts[0])
 
@@ -210,10 +216,8 @@ class _Story:
             return False
         return _only_raises(last.f_code.co_filename, last.f_code.co_name, last.f_lineno)
 
-    def _fact(self, error: BaseException, *, timed_out: bool) -> ExceptionFact:
+    def _fact(self, error: BaseException) -> ExceptionFact:
         frames = to_frames(places(error.__traceback__, self._paths), self._describer)
-        if timed_out:
-            frames += to_frames(suspended_places(error.__traceback__, self._paths), self._describer)
         if isinstance(error, SyntaxError) and (place := self._syntax_frame(error)) is not None:
             frames += (place,)
         if isinstance(error, NotImplementedError):
@@ -383,6 +387,19 @@ def _test_path(node: pytest.Item | pytest.Collector, paths: ProjectPaths) -> str
 def _function(item: pytest.Item) -> str:
     classes = [node.name for node in item.listchain() if isinstance(node, pytest.Class)]
     return "::".join([*classes, getattr(item, "originalname", None) or item.name])
+
+
+def _fixtures(item: pytest.Item, paths: ProjectPaths) -> Iterator[str]:
+    """Names of the fixtures that the test asks for or that the project defines; plugins' automatic ones are noise."""
+    info = getattr(item, "_fixtureinfo", None)
+    asked = getattr(info, "argnames", ())
+    definitions = getattr(info, "name2fixturedefs", {})
+    for name in getattr(item, "fixturenames", ()):
+        if name == "request" or name.startswith(("_xunit_", "_unittest_")):
+            continue
+        code = getattr(getattr(next(iter(definitions.get(name, ())), None), "func", None), "__code__", None)
+        if name in asked or (code is not None and paths.relative(code.co_filename) is not None):
+            yield name
 
 
 def _output(report: pytest.TestReport | pytest.CollectReport, describer: Describer) -> dict[str, str]:

@@ -6,18 +6,16 @@ import ast
 import linecache
 import os
 import sysconfig
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType, ModuleType, TracebackType
-from typing import Any
 
 from pytest_autofix.evidence.failure import Frame
 from pytest_autofix.evidence.values import Describer
 from pytest_autofix.redact import REDACTED, looks_secret
 
-__all__ = ["Place", "ProjectPaths", "parse_file", "places", "suspended_places", "to_frames"]
+__all__ = ["Place", "ProjectPaths", "parse_file", "places", "source_line", "to_frames"]
 
 _OUTERMOST, _INNERMOST = 8, 24  # frames kept of a deep stack: how it began, and where it ended
 _LOCALS = 25  # variables of one frame
@@ -101,40 +99,6 @@ def places(traceback: TracebackType | None, paths: ProjectPaths) -> list[Place]:
     return found
 
 
-def suspended_places(traceback: TracebackType | None, paths: ProjectPaths) -> list[Place]:
-    """Where the tasks of an event loop wait that was interrupted, outermost first.
-
-    A coroutine that waits for ever is on nobody's stack: the traceback of a time-out ends inside the loop.
-    """
-    loop = None
-    while traceback is not None:
-        if traceback.tb_frame.f_code.co_name == "run_forever":
-            loop = traceback.tb_frame.f_locals.get("self")
-        traceback = traceback.tb_next
-    if loop is None:
-        return []
-    import asyncio  # only after a time-out inside an event loop, which has imported it
-
-    if not isinstance(loop, asyncio.AbstractEventLoop):
-        return []
-    found: list[Place] = []
-    for task in sorted(asyncio.all_tasks(loop), key=lambda task: task.get_name()):
-        for frame in _waiting_frames(task.get_coro()):
-            path = paths.relative(frame.f_code.co_filename)
-            if path is not None:
-                found.append(Place(frame, frame.f_lineno, path))
-    return found
-
-
-def _waiting_frames(awaitable: Any) -> Iterator[FrameType]:
-    for _ in range(200):
-        frame = getattr(awaitable, "cr_frame", None) or getattr(awaitable, "ag_frame", None)
-        if frame is None:
-            return
-        yield frame
-        awaitable = getattr(awaitable, "cr_await", None) or getattr(awaitable, "ag_await", None)
-
-
 def to_frames(stack: list[Place], describer: Describer) -> tuple[Frame, ...]:
     """Plain values of a stack; variables of the innermost frames first, until the budget is spent."""
     if len(stack) > _OUTERMOST + _INNERMOST:
@@ -185,7 +149,7 @@ def _shown(name: str, value: object) -> bool:
     return (
         name.isidentifier()
         and not name.startswith("__")
-        and not isinstance(value, ModuleType | FunctionType | type)
+        and not issubclass(type(value), ModuleType | FunctionType | type)
     )
 
 

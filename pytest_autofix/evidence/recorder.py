@@ -22,6 +22,7 @@ from pytest_autofix.evidence.describe import (
 )
 from pytest_autofix.evidence.failure import Failure
 from pytest_autofix.evidence.frames import ProjectPaths
+from pytest_autofix.evidence.hanging import HangWatch
 from pytest_autofix.evidence.values import Describer
 
 __all__ = ["ATTRIBUTE", "Recorder"]
@@ -39,6 +40,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self._watch = AssertWatch()
+        self._hang = HangWatch()
         self._paths = ProjectPaths(Path.cwd())
         self._worker = False
         self._failures: dict[str, dict[str, Any]] = {}
@@ -77,13 +79,21 @@ class Recorder:
             _log.debug("no operands", exc_info=error)
         return result
 
+    @pytest.hookimpl(wrapper=True, tryfirst=True, optionalhook=True)
+    def pytest_timeout_set_timer(self) -> Generator[None, object, object]:
+        result = yield
+        self._hang.precede_handler(self._paths)
+        return result
+
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         report = yield
         if report.failed and not is_strict_xpass(report) and not _expected_to_fail(item):
-            self._attach(report, lambda: describe_item(item, call, report, self._paths, self._watch))
+            self._attach(
+                report, lambda: describe_item(item, call, report, self._paths, self._watch, self._hang.take())
+            )
         return report
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -98,7 +108,10 @@ class Recorder:
             )
         return report
 
+    @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if not hasattr(report, "node"):  # in the process that ran it, before pytest-xdist sends it off
+            _add_subtest(report)
         if self._worker:
             return
         self._keep(report)
@@ -139,13 +152,21 @@ class Recorder:
             if not isinstance(report.longrepr, str) or is_strict_xpass(report):
                 return
             data = describe_text(report).to_json()  # made without `makereport`: a crash, for one
-        context = getattr(report, "context", None)  # of a subtest
-        values = getattr(context, "kwargs", None)
-        if isinstance(values, dict):
-            describer = Describer()
-            shown = {str(name): describer.text(str(value), limit=1000) for name, value in values.items()}
-            data = {**data, "parameters": {**data["parameters"], **shown}}
         self._failures[report.nodeid] = data
+
+
+def _add_subtest(report: pytest.TestReport) -> None:
+    """Show the values of a failed subtest among the parameters: they exist only after `makereport`."""
+    data = getattr(report, ATTRIBUTE, None)
+    values = getattr(getattr(report, "context", None), "kwargs", None)
+    if data is None or not isinstance(values, dict):
+        return
+    describer = Describer()
+    shown = {
+        str(name): describer.text(value, limit=1000) if isinstance(value, str) else describer.value(value)
+        for name, value in values.items()
+    }
+    setattr(report, ATTRIBUTE, {**data, "parameters": {**data["parameters"], **shown}})
 
 
 def _merged(word: str, report: pytest.TestReport) -> str:

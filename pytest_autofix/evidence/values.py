@@ -107,22 +107,22 @@ class _Walk:
         self.left = before - len(text)
         return text
 
-    def _describe(self, value: object, depth: int) -> str:
-        kind = type(value)
+    def _describe(self, value: Any, depth: int) -> str:
+        kind = type(value)  # not `isinstance`, which asks the value for its `__class__`
         if kind in _ATOMS:
             return repr(value)
-        if isinstance(value, int) and kind is int:
+        if kind is int:
             bits = value.bit_length()  # printing is quadratic, and refused beyond 4300 digits
             return repr(value) if bits <= 2000 else f"<int of {bits} bits>"
-        if isinstance(value, str) and kind is str:
+        if kind is str:
             return repr(_cut(value, max(self.left, 16), redact))
-        if isinstance(value, bytes | bytearray) and kind in (bytes, bytearray):
+        if kind in (bytes, bytearray):
             return self._bytes(value)
-        if isinstance(value, type):
+        if issubclass(kind, type):
             return f"<class '{type_name(value)}'>"
-        if isinstance(value, ModuleType):
+        if issubclass(kind, ModuleType):
             return f"<module '{getattr(value, '__name__', '?')}'>"
-        if isinstance(value, FunctionType | BuiltinFunctionType | MethodType):
+        if issubclass(kind, FunctionType | BuiltinFunctionType | MethodType):
             return f"<function {getattr(value, '__qualname__', '?')}>"
         if depth >= _DEPTH or self.left <= 0 or id(value) in self.inside:
             return "..."

@@ -40,7 +40,16 @@ def record(pytester: pytest.Pytester, write: Callable[[dict[str, str]], None]) -
         recorder = Recorder()
         pytester.syspathinsert()
         pytester.runpytest_inprocess(
-            "-p", "no:cacheprovider", "-p", "no:cov", *arguments, plugins=[recorder]
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:cov",
+            "-p",
+            "no:hypothesispytest",
+            "-o",
+            "asyncio_default_fixture_loop_scope=function",
+            *arguments,
+            plugins=[recorder],
         )
         return recorder
 
