@@ -97,17 +97,12 @@ def same_shape(site: Site) -> Iterator[Replacement]:
         return
     count = len(node.args) + len(node.keywords)
     if isinstance(function, ast.Name) and function.id in site.scope.visible:
-        own = {
-            inner.name
-            for inner in ast.walk(site.context.definition.node)
-            if isinstance(inner, ast.FunctionDef)
-        }
         for name, signature in site.context.module.functions.items():
             if name != function.id and signature.accepts(count):
                 yield site.replace(
                     function, atom(name), 1.0 if function.id in site.context.module.functions else 0.3
                 )
-        for name in sorted(own & set(site.scope.first_line)):
+        for name in site.inner_functions():
             if name != function.id:
                 yield site.replace(function, atom(name), 0.7)
         if function.id in site.context.module.classes:

@@ -59,7 +59,8 @@ def filtered(site: Site) -> Iterator[Replacement]:
     """A comprehension that takes too much gets a condition, or loses the one it has."""
     node = site.node
     for condition in node.ifs:
-        start = site.source.gap(0, site.source.span(condition)[0]).rfind("if")
+        end = site.source.span(condition)[0]
+        start = site.source.text.rfind("if", max(0, end - 200), end)
         if start >= 0:
             begin = site.source.before(start) + 1
             yield Replacement(((begin, site.source.outer_span(condition)[1], ""),))

@@ -134,7 +134,9 @@ def donor(site: Site) -> Iterator[Replacement]:
         return
     kinds = (int, float) if isinstance(value, (int, float)) else (type(value),)
     found: dict[tuple[str, str], tuple[object, float]] = {}
-    own = [node.value for node in ast.walk(site.context.definition.node) if isinstance(node, ast.Constant)]
+    own = site.context.once(
+        "constants", lambda: [node.value for node in site.context.nodes if isinstance(node, ast.Constant)]
+    )
     for values, weight in ((own, 1.0), (site.source.constants, 0.4)):
         for other in values:
             if type(other) in kinds and other != value and (not isinstance(other, str) or len(other) <= 40):
@@ -159,7 +161,7 @@ def variable(site: Site) -> Iterator[Replacement]:
             yield site.replace(site.node, atom(name), weight * (1.0 if site.type_of(name) == kind else 0.5))
 
 
-@operator("constant.tests", prior=0.12, on=[ast.Constant])
+@operator("constant.tests", prior=0.12, on=[ast.Constant], when=lambda facts: facts.values)
 def from_tests(site: Site) -> Iterator[Replacement]:
     """A value that the tests compare with; low, as it may only repeat the expected result."""
     value = site.node.value

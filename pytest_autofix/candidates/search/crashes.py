@@ -11,7 +11,19 @@ from collections.abc import Iterator
 
 from pytest_autofix.candidates.search.registry import operator
 from pytest_autofix.candidates.search.site import Replacement, Site
-from pytest_autofix.candidates.search.snippet import COMPARE, OR, TEST, Snippet, boolean, compare, negated
+from pytest_autofix.candidates.search.snippet import (
+    ATOM,
+    COMPARE,
+    OR,
+    SUM,
+    TEST,
+    Snippet,
+    boolean,
+    compare,
+    negated,
+)
+
+_JUMPS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
 def _crashed(site: Site) -> bool:
@@ -60,6 +72,11 @@ def _guards(site: Site, bad: Snippet, good: Snippet) -> Iterator[Replacement]:
     statement = site.statement()
     if statement is None or site.lines(statement) is None:
         return
+    block = site.block(statement)
+    for before in block[: block.index(statement)] if statement in block else ():
+        if isinstance(before, ast.If) and isinstance(before.body[-1], _JUMPS):  # a guard that lacks this case
+            yield site.replace(before.test, boolean("or", site.take(before.test), bad), 0.7)
+            yield site.replace(before.test, boolean("or", bad, site.take(before.test)), 0.5)
     function = site.function()
     leave: list[tuple[str, float]] = []
     if site.loop() is not None:
@@ -99,7 +116,12 @@ def _guards(site: Site, bad: Snippet, good: Snippet) -> Iterator[Replacement]:
             yield Replacement(((*place, head + inner),))
 
 
-@operator("crash.none", prior=1.2, on=[ast.Attribute, ast.Subscript])
+@operator(
+    "crash.none",
+    prior=1.2,
+    on=[ast.Attribute, ast.Subscript],
+    when=lambda facts: facts.has_raised("AttributeError", "TypeError"),
+)
 def none(site: Site) -> Iterator[Replacement]:
     """`None` has no such attribute or item: the object is tested before."""
     node = site.node
@@ -114,7 +136,7 @@ def none(site: Site) -> Iterator[Replacement]:
     yield from _guards(site, compare(value, "is", Snippet("None")), compare(value, "is not", Snippet("None")))
 
 
-@operator("crash.position", prior=0.8, on=[ast.Subscript])
+@operator("crash.position", prior=0.8, on=[ast.Subscript], when=lambda facts: facts.has_raised("IndexError"))
 def position(site: Site) -> Iterator[Replacement]:
     """A position beyond the end, or the first item of nothing: the length is tested before."""
     node, inside = site.node, site.node.slice
@@ -134,7 +156,9 @@ def position(site: Site) -> Iterator[Replacement]:
         yield from _guards(site, compare(index, ">=", length), compare(index, "<", length))
 
 
-@operator("crash.pop", prior=0.8, on=[ast.Call])
+@operator(
+    "crash.pop", prior=0.8, on=[ast.Call], when=lambda facts: facts.has_raised("IndexError", "KeyError")
+)
 def pop(site: Site) -> Iterator[Replacement]:
     """Something is taken out of an empty collection: it is tested before; a loop ends with it."""
     function = site.node.func
@@ -161,7 +185,7 @@ def pop(site: Site) -> Iterator[Replacement]:
             yield site.replace(loop.test, boolean("and", value, site.take(loop.test)))
 
 
-@operator("crash.key", prior=1.0, on=[ast.Subscript])
+@operator("crash.key", prior=1.0, on=[ast.Subscript], when=lambda facts: facts.has_raised("KeyError"))
 def key(site: Site) -> Iterator[Replacement]:
     """A key that is not there yet: it is tested before, or gets an initial value."""
     node = site.node
@@ -189,7 +213,7 @@ def key(site: Site) -> Iterator[Replacement]:
                 yield Replacement(made.splices, weight)
 
 
-@operator("crash.zero", prior=1.0, on=[ast.BinOp])
+@operator("crash.zero", prior=1.0, on=[ast.BinOp], when=lambda facts: facts.has_raised("ZeroDivisionError"))
 def zero(site: Site) -> Iterator[Replacement]:
     """A division by zero: the divisor is tested before."""
     node = site.node
@@ -212,3 +236,35 @@ def zero(site: Site) -> Iterator[Replacement]:
         yield site.replace(
             node, Snippet(f"{site.take(node).at(OR)} if {divisor.at(OR)} else {text}", TEST), weight
         )
+
+
+@operator("crash.unpack", prior=0.8, on=[ast.Assign], when=lambda facts: facts.has_raised("ValueError"))
+def unpack(site: Site) -> Iterator[Replacement]:
+    """Too few items to unpack: nothing is left, which is tested before."""
+    node = site.node
+    if (
+        not _crashed(site)
+        or not isinstance(node.targets[0], (ast.Tuple, ast.List))
+        or not _simple(node.value)
+    ):
+        return
+    value = site.take(node.value)
+    yield from _guards(site, negated(value), value)
+
+
+@operator(
+    "crash.recursion", prior=0.8, on=[ast.FunctionDef], when=lambda facts: facts.has_raised("RecursionError")
+)
+def recursion(site: Site) -> Iterator[Replacement]:
+    """A recursion that does not get smaller: an argument of the inner call is passed on unchanged."""
+    node = site.node
+    names = {argument.arg for argument in node.args.args}
+    for inner in site.context.nodes:
+        if not (isinstance(inner, ast.Call) and site.text(inner.func).rpartition(".")[2] == node.name):
+            continue
+        for argument in inner.args:
+            text = site.text(argument)
+            if isinstance(argument, ast.Name) and text in names:
+                for new in (f"{text} - 1", f"{text} + 1", f"{text}[1:]", f"{text}[:-1]", f"{text} // 2"):
+                    if site.may_be(text, "int", "float") or "[" in new:
+                        yield site.replace(argument, Snippet(new, ATOM if "[" in new else SUM))

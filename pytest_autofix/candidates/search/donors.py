@@ -18,6 +18,8 @@ _SIMPLE = [ast.Assign, ast.AugAssign, ast.Expr, ast.Return, ast.If, ast.For, ast
 _EXPRESSIONS = (ast.Call, ast.Attribute, ast.Subscript, ast.BinOp, ast.Compare, ast.BoolOp)
 _DONORS = (ast.Assign, ast.AugAssign, ast.Expr)
 _MAX_DONORS = 40
+_LOAD = ast.Load()
+_FILLING = ("add", "append", "update", "extend", "insert", "setdefault", "appendleft")
 
 
 @operator("donor.expression", prior=0.3, on=[ast.Name, *_EXPRESSIONS])
@@ -26,33 +28,32 @@ def expression(site: Site) -> Iterator[Replacement]:
     node = site.node
     if not site.is_value():
         return
-    kind, mine = site.type_of(node), ast.dump(node)
-    condition = site.is_condition()
-    seen = {mine}
-    for donor in ast.walk(site.context.definition.node):
-        if not isinstance(donor, _EXPRESSIONS) or donor not in site.source.links:
+    kind, mine, condition = site.type_of(node), site.text(node), site.is_condition()
+    for donor, text, other in site.context.once("donor expressions", lambda: _find_expressions(site)):
+        if text in mine:
             continue
-        if not isinstance(getattr(donor, "ctx", ast.Load()), ast.Load):
-            continue
-        dump = ast.dump(donor)
-        if dump in seen or dump in mine:
-            continue
-        seen.add(dump)
-        other = guess_type(donor, site.scope)
-        if isinstance(donor, (ast.Compare, ast.BoolOp)) != condition and not (
-            condition and isinstance(donor, ast.Call)
-        ):
-            continue
-        if isinstance(donor, ast.Attribute) and _is_function(site, donor):
+        test = isinstance(donor, (ast.Compare, ast.BoolOp))
+        if test != condition and not (condition and isinstance(donor, ast.Call)):
             continue
         weight = 1.0 if type(donor) is type(node) else 0.5
         if kind and other and kind != other:
             weight *= 0.2
-        if mine in dump:
+        if mine in text:
             weight *= 0.8
         yield site.replace(node, site.take(donor), weight)
-        if len(seen) > _MAX_DONORS:
-            return
+
+
+def _find_expressions(site: Site) -> list[tuple[ast.expr, str, str]]:
+    """Expressions of the definition, each text once, with their types."""
+    found: dict[str, tuple[ast.expr, str, str]] = {}
+    for node in site.context.nodes:
+        if not isinstance(node, _EXPRESSIONS) or not isinstance(getattr(node, "ctx", _LOAD), ast.Load):
+            continue
+        if isinstance(node, ast.Attribute) and _is_function(site, node):
+            continue
+        text = site.text(node)
+        found.setdefault(text, (node, text, guess_type(node, site.scope)))
+    return list(found.values())[:_MAX_DONORS]
 
 
 def _is_function(site: Site, node: ast.AST) -> bool:
@@ -62,6 +63,10 @@ def _is_function(site: Site, node: ast.AST) -> bool:
 
 def _donors(site: Site) -> list[tuple[ast.stmt, float]]:
     """One-line statements of this function, then of the others of the file."""
+    return site.context.once("donors", lambda: _find_donors(site))
+
+
+def _find_donors(site: Site) -> list[tuple[ast.stmt, float]]:
     found: dict[str, tuple[ast.stmt, float]] = {}
     for root, weight in ((site.context.definition.node, 1.0), (site.source.tree, 0.3)):
         for node in ast.walk(root):
@@ -230,14 +235,13 @@ def collection(site: Site) -> Iterator[Replacement]:
 
 def _is_never_filled(site: Site, name: str) -> bool:
     """Whether the function reads the collection but calls no method on it that changes it."""
-    for node in ast.walk(site.context.definition.node):
-        if isinstance(node, ast.Attribute) and site.text(node.value) == name:
-            if node.attr in ("add", "append", "update", "extend", "insert", "setdefault", "appendleft"):
-                return False
-        elif (
-            isinstance(node, ast.Subscript)
-            and isinstance(node.ctx, ast.Store)
-            and site.text(node.value) == name
-        ):
-            return False
-    return True
+    return name not in site.context.once("filled", lambda: _find_filled(site))
+
+
+def _find_filled(site: Site) -> set[str]:
+    return {
+        site.text(node.value)
+        for node in site.context.nodes
+        if (isinstance(node, ast.Attribute) and node.attr in _FILLING)
+        or (isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store))
+    }

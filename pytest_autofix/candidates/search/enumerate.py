@@ -16,7 +16,7 @@ import math
 import random
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from pytest_autofix.candidates.candidate import Candidate, Edit, Origin
@@ -29,6 +29,7 @@ from pytest_autofix.candidates.search.source import (
     Definition,
     Link,
     Source,
+    Splice,
     Unit,
     code_key,
     quiet_compile,
@@ -37,7 +38,8 @@ from pytest_autofix.tasks.task import Target, Task
 
 __all__ = ["enumerate_candidates", "pairs"]
 
-_GROUP_LIMIT = 400  #: replacements of one operator at one place; more is noise
+_GROUP_READ = 600  #: replacements that are read of one operator at one place
+_GROUP_KEPT = 120  #: the likeliest of them that are kept; the rest is noise, and memory
 _UNREACHED = 0.05  #: factor of a line that no failing test reached: it matters only where coverage is blind
 _CRASH_BONUS = 0.2  #: the line where an exception came up is suspicious beyond its coverage
 _SPREAD = 0.3  #: score of the same edit at all similar places, relative to the single one
@@ -69,21 +71,20 @@ def enumerate_candidates(
     return search.run(chosen, priors or {})
 
 
-@dataclass(order=True, slots=True)
-class _Entry:
-    """One item of the heap: a place, a group or an edit, by the best score that can come out of it."""
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The replacements of one operator at one place; only the best one left is in the heap."""
 
-    key: float
-    tie: float
-    content: Any = field(compare=False)
+    site: Site
+    unit: Unit
+    operator: Operator
+    factor: float
+    rest: Iterator[Replacement]  #: likeliest first
 
 
 @dataclass(frozen=True, slots=True)
 class _Edit:
-    context: Context
-    unit: Unit
-    operator: Operator
-    node: ast.AST
+    group: _Group
     replacement: Replacement
     spread: bool = False
 
@@ -95,22 +96,21 @@ class _Search:
         self.task = task
         self.originals = dict(originals)
         self.facts = facts
-        self.heap: list[_Entry] = []
+        # A place, a group or an edit, by the best score that can come out of it, negated; numbers keep the order.
+        self.heap: list[tuple[float, float, int, Any]] = []
         self.seen: set[int] = set()
         self.sources: dict[str, Source | None] = {}
         self.modules: dict[str, ModuleNames] = {}
         self.units: dict[ast.AST, Unit | None] = {}
-        self.units_seen: set[tuple[str, int, int]] = set()
-        counter = itertools.count()
-        if seed:
-            chance = random.Random(seed)  # noqa: S311 - an order, not a secret
-            self.tie = chance.random
-        else:
-            self.tie = lambda: float(next(counter))
+        self.counter = itertools.count()
+        chance = random.Random(seed)  # noqa: S311 - an order, not a secret
+        self.tie: Callable[[], float] = chance.random if seed else float
 
     def run(self, operators: Sequence[Operator], priors: Mapping[str, float]) -> Iterator[Candidate]:
         by_node: dict[type[ast.AST], list[tuple[float, Operator]]] = {}
         for operator in operators:
+            if not operator.applies(self.facts):
+                continue
             prior = priors.get(operator.name, operator.prior)
             for kind in operator.nodes:
                 by_node.setdefault(kind, []).append((prior, operator))
@@ -118,14 +118,15 @@ class _Search:
         for target in self.task.targets:
             self._open_target(target, best)
         while self.heap:
-            entry = heapq.heappop(self.heap)
-            content = entry.content
+            key, _, _, content = heapq.heappop(self.heap)
             if isinstance(content, _Edit):
-                candidate = self._candidate(content, -entry.key)
+                candidate = self._candidate(content, -key)
                 if candidate is not None:
                     yield candidate
-                    if content.operator.spread and not content.spread:
-                        self._spread(content, -entry.key)
+                    if content.group.operator.spread and not content.spread:
+                        self._spread(content, -key)
+                if not content.spread:
+                    self._push_next(content.group)
             elif len(content) == 3:
                 site, suspicion, unit = content
                 for prior, operator in by_node[type(site.node)]:
@@ -134,7 +135,7 @@ class _Search:
                 self._open_group(*content)
 
     def _push(self, score: float, content: object) -> None:
-        heapq.heappush(self.heap, _Entry(-score, self.tie(), content))
+        heapq.heappush(self.heap, (-score, self.tie(), next(self.counter), content))
 
     # --- places
 
@@ -174,7 +175,7 @@ class _Search:
             unit = source.unit(definition, owner)
             self.units[owner] = unit
             if unit is not None:
-                self._remember(source, unit, (), ())
+                self._remember(source, unit, *unit.edited(source.text, ()))  # the original counts as seen
         return self.units[owner]
 
     def _walk(
@@ -245,34 +246,30 @@ class _Search:
     # --- groups and edits
 
     def _open_group(self, site: Site, suspicion: float, unit: Unit, prior: float, operator: Operator) -> None:
-        group = list(itertools.islice(operator.function(site), _GROUP_LIMIT))
+        group = list(itertools.islice(operator.function(site), _GROUP_READ))
         if not group:
             return
         # The weights share out the group: what is unlikely counts little towards its size.
         size = max(1.0, math.fsum(min(1.0, replacement.weight) for replacement in group))
-        for replacement in group:
-            score = suspicion * prior * min(1.0, replacement.weight) / math.sqrt(size)
-            self._push(score, _Edit(site.context, unit, operator, site.node, replacement))
+        group.sort(key=lambda replacement: -replacement.weight)
+        factor = suspicion * prior / math.sqrt(size)
+        self._push_next(_Group(site, unit, operator, factor, iter(group[:_GROUP_KEPT])))
+
+    def _push_next(self, group: _Group) -> None:
+        replacement = next(group.rest, None)
+        if replacement is not None:
+            self._push(group.factor * min(1.0, replacement.weight), _Edit(group, replacement))
 
     def _candidate(self, edit: _Edit, score: float) -> Candidate | None:
-        source, splices = edit.context.source, edit.replacement.splices
-        program, outside = edit.unit.edited(source.text, splices)
-        if not self._remember(source, edit.unit, splices, outside, program):
+        source, splices = edit.group.site.source, edit.replacement.splices
+        program, outside = edit.group.unit.edited(source.text, splices)
+        if not self._remember(source, edit.group.unit, program, outside):
             return None
         edits = tuple(sorted(Edit(source.path, *splice) for splice in splices))
-        return Candidate(edits, Origin("search", operator=edit.operator.name), score)
+        return Candidate(edits, Origin("search", operator=edit.group.operator.name), score)
 
-    def _remember(
-        self,
-        source: Source,
-        unit: Unit,
-        splices: Sequence[tuple[int, int, str]],
-        outside: tuple[tuple[int, int, str], ...],
-        program: str = "",
-    ) -> bool:
-        """Whether the edited unit compiles and was not seen before; the original counts as seen."""
-        if not program:
-            program, outside = unit.edited(source.text, ())
+    def _remember(self, source: Source, unit: Unit, program: str, outside: tuple[Splice, ...]) -> bool:
+        """Whether the edited unit compiles and was not seen before."""
         code = quiet_compile(program)
         if code is None:
             return False
@@ -286,22 +283,19 @@ class _Search:
         """The same exchange at every place of the definition that reads the same."""
         if len(edit.replacement.splices) != 1:
             return
-        source = edit.context.source
+        site = edit.group.site
+        source = site.source
         start, end, new = edit.replacement.splices[0]
         old = source.text[start:end]
         if not old.strip():
             return
-        splices = []
-        for node in ast.walk(edit.context.definition.node):
-            if type(node) is type(edit.node) and node in source.links:
-                shift = source.span(node)[0] - source.span(edit.node)[0]
-                if source.text[start + shift : end + shift] == old and ast.dump(node) == ast.dump(edit.node):
-                    splices.append((start + shift, end + shift, new))
-        splices = sorted(set(splices))
+        origin = source.span(site.node)[0]
+        same = site.context.alike.get((type(site.node), source.slice(site.node)), ())
+        shifts = [source.span(node)[0] - origin for node in same]
+        splices = sorted({(start + shift, end + shift, new) for shift in shifts})
         if 1 < len(splices) <= 20 and all(a[1] <= b[0] for a, b in itertools.pairwise(splices)):
             spread = Replacement(tuple(splices), edit.replacement.weight)
-            content = _Edit(edit.context, edit.unit, edit.operator, edit.node, spread, spread=True)
-            self._push(score * _SPREAD, content)
+            self._push(score * _SPREAD, _Edit(edit.group, spread, spread=True))
 
 
 def _children(node: ast.AST) -> Iterator[tuple[str, int, ast.AST]]:

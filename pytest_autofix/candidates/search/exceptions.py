@@ -100,7 +100,12 @@ def not_raised(site: Site) -> Iterator[Replacement]:
             yield Replacement(((site.source.span(node)[0], site.source.span(value)[0], "raise "),))
 
 
-@operator("exception.instead", prior=0.3, on=[ast.Return, ast.Pass, ast.Expr])
+@operator(
+    "exception.instead",
+    prior=0.3,
+    on=[ast.Return, ast.Pass, ast.Expr],
+    when=lambda facts: facts.expected_exceptions,
+)
 def instead(site: Site) -> Iterator[Replacement]:
     """A test waits for an exception where this statement goes on: it is raised here instead."""
     if site.docstring(site.node):

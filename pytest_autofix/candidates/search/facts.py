@@ -29,6 +29,7 @@ _NO_NAME = re.compile(r"cannot import name '(\w+)' from (?:partially initialized
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
 _KEY = re.compile(r"^(['\"])(.*)\1$")
 _DID_NOT_RAISE = re.compile(r"DID NOT RAISE.*?(?:<class '([\w.]+)'>|(\w+(?:\.\w+)*)\b[^\w.]*$)")
+_CALLABLES = ("method", "function", "builtin_function_or_method")
 _QUOTED = re.compile(r"'([^']+)'")
 
 
@@ -54,6 +55,8 @@ class Facts:
     frame_lines: frozenset[tuple[str, int]] = frozenset()  #: (path, line) of all frames
     types: Mapping[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
     """(path, qualified name) → local variable → builtin type name"""
+    functions_compared: bool = False  #: a function or method stood where a value was expected
+    not_callable: bool = False  #: a value was called
     values: tuple[Value, ...] = ()  #: constants in the tests' comparisons and parameters, the rarest last
 
     def has_raised(self, *names: str) -> bool:
@@ -119,6 +122,8 @@ class _Reader:
         self.crashes: set[tuple[str, int]] = set()
         self.lines: set[tuple[str, int]] = set()
         self.types: dict[tuple[str, str], dict[str, str]] = {}
+        self.functions_compared = False
+        self.not_callable = False
         self.values: dict[tuple[str, Value], None] = {}
 
     def facts(self) -> Facts:
@@ -138,6 +143,8 @@ class _Reader:
             crash_lines=frozenset(self.crashes),
             frame_lines=frozenset(self.lines),
             types=self.types,
+            functions_compared=self.functions_compared,
+            not_callable=self.not_callable,
             values=tuple(value for _, value in self.values)[:_MAX_VALUES],
         )
 
@@ -167,6 +174,8 @@ class _Reader:
             sides = (failure.comparison.right, failure.comparison.left)
             if failure.comparison.operator == "raises":
                 self.expected.update((side.repr.rpartition(".")[2].strip("'<>"), None) for side in sides[1:])
+            if any(side.type.rpartition(".")[2] in _CALLABLES for side in sides):
+                self.functions_compared = True
             for side in sides:
                 self._constants(side.repr)
         for text in failure.parameters.values():
@@ -179,6 +188,10 @@ class _Reader:
             )
         for found in _NO_ATTRIBUTE.finditer(message):
             self.attributes[found[4]] = found[1] or found[2] or found[3]
+        if "object is not callable" in message:
+            self.not_callable = True
+        if "'method'" in message or "'function'" in message:
+            self.functions_compared = True
         for found in _UNEXPECTED.finditer(message):
             self.unexpected[found[2]] = found[1].rpartition(".")[2]
         for found in _MISSING.finditer(message):

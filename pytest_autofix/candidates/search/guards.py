@@ -19,11 +19,14 @@ _SIMPLE = [ast.Assign, ast.AugAssign, ast.Expr, ast.Return, ast.Raise]
 
 def _results(site: Site, function: ast.AST) -> list[tuple[str, float]]:
     """What a guard of the function may return: what it returns elsewhere, then the empty values, its arguments."""
+    if site.is_generator(function):
+        return [("", 1.0)]
+    return site.context.once(f"results {id(function)}", lambda: _find_results(site, function))
+
+
+def _find_results(site: Site, function: ast.AST) -> list[tuple[str, float]]:
     found: dict[str, float] = {}
-    generator = False
     for node in ast.walk(function):
-        if isinstance(node, (ast.Yield, ast.YieldFrom)):
-            generator = True
         if isinstance(node, ast.Return) and node.value is not None:
             if isinstance(node.value, ast.Constant):
                 found[site.text(node.value)] = 1.0
@@ -33,8 +36,6 @@ def _results(site: Site, function: ast.AST) -> list[tuple[str, float]]:
             elif isinstance(node.value, ast.Compare | ast.BoolOp):
                 found.setdefault("False", 0.9)
                 found.setdefault("True", 0.7)
-    if generator:
-        return [("", 1.0)]
     for name in site.scope.parameters[:6]:
         if name not in ("self", "cls"):
             found.setdefault(name, 0.4)
@@ -64,7 +65,12 @@ def base_case(site: Site) -> Iterator[Replacement]:
                 yield Replacement(made.splices, weight * likely * factor)
 
 
-@operator("guard.raise", prior=0.6, on=[ast.FunctionDef, ast.AsyncFunctionDef])
+@operator(
+    "guard.raise",
+    prior=0.6,
+    on=[ast.FunctionDef, ast.AsyncFunctionDef],
+    when=lambda facts: facts.expected_exceptions,
+)
 def must_raise(site: Site) -> Iterator[Replacement]:
     """`if …: raise X` at the start, where a test waits for an exception that does not come."""
     body = [statement for statement in site.node.body if not site.docstring(statement)]
@@ -152,7 +158,12 @@ def default(site: Site) -> Iterator[Replacement]:
             yield site.replace(value, Snippet(f"{taken.at(OR)} if {name} else {text}", TEST), weight * risky)
 
 
-@operator("guard.try", prior=0.12, on=[ast.Return, ast.Assign, ast.Expr, ast.AugAssign])
+@operator(
+    "guard.try",
+    prior=0.12,
+    on=[ast.Return, ast.Assign, ast.Expr, ast.AugAssign],
+    when=lambda facts: facts.crash_lines,
+)
 def tried(site: Site) -> Iterator[Replacement]:
     """An exception that the caller must not see: `try … except` around the statement that raises it."""
     node = site.node

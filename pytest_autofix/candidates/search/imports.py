@@ -85,7 +85,7 @@ def module_name(path: str) -> str:
     return ".".join(parts)
 
 
-@operator("import.missing", prior=3.0, on=[ast.Name])
+@operator("import.missing", prior=3.0, on=[ast.Name], when=lambda facts: facts.undefined)
 def missing(site: Site) -> Iterator[Replacement]:
     """The name a NameError was about is a module, a well-known name of one, or defined in another file."""
     name = site.node.id
@@ -107,7 +107,7 @@ def missing(site: Site) -> Iterator[Replacement]:
             yield _import(site, f"import {module_name(path)}", 0.5)
 
 
-@operator("import.qualified", prior=1.5, on=[ast.Name])
+@operator("import.qualified", prior=1.5, on=[ast.Name], when=lambda facts: facts.undefined)
 def qualified(site: Site) -> Iterator[Replacement]:
     """A bare name of a module that is imported as a whole: `sqrt` for `math.sqrt`."""
     name = site.node.id
@@ -117,7 +117,7 @@ def qualified(site: Site) -> Iterator[Replacement]:
         yield Replacement(((start, end, f"{home}.{name}"),))
 
 
-@operator("import.did_you_mean", prior=3.0, on=[ast.ImportFrom])
+@operator("import.did_you_mean", prior=3.0, on=[ast.ImportFrom], when=lambda facts: facts.missing_names)
 def did_you_mean(site: Site) -> Iterator[Replacement]:
     """A name that a module does not have: one much like it that the module defines; the module it is really in."""
     node = site.node
@@ -139,7 +139,9 @@ def did_you_mean(site: Site) -> Iterator[Replacement]:
             yield Replacement(((begin, begin + len(node.module), _HOME[alias.name]),))
 
 
-@operator("import.module", prior=3.0, on=[ast.Import, ast.ImportFrom])
+@operator(
+    "import.module", prior=3.0, on=[ast.Import, ast.ImportFrom], when=lambda facts: facts.missing_modules
+)
 def module(site: Site) -> Iterator[Replacement]:
     """A module that cannot be found: one much like it of the project or the standard library."""
     node = site.node

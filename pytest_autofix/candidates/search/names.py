@@ -25,7 +25,7 @@ def _close(word: str, known: frozenset[str] | set[str], count: int = 4) -> list[
     return list(dict.fromkeys((*same, *near)))
 
 
-@operator("name.did_you_mean", prior=3.0, on=[ast.Name], spread=True)
+@operator("name.did_you_mean", prior=3.0, on=[ast.Name], spread=True, when=lambda facts: facts.undefined)
 def did_you_mean(site: Site) -> Iterator[Replacement]:
     """The name a NameError was about becomes one much like it, or the attribute or method of that name."""
     name = site.node.id
@@ -43,7 +43,7 @@ def did_you_mean(site: Site) -> Iterator[Replacement]:
         yield site.replace(site.node, atom(f"{module}.{name}"), 0.2)
 
 
-@operator("name.undefined", prior=1.5, on=[ast.Name])
+@operator("name.undefined", prior=1.5, on=[ast.Name], when=lambda facts: facts.undefined)
 def undefined(site: Site) -> Iterator[Replacement]:
     """The name a NameError was about becomes any variable in scope, or the same as a text."""
     name = site.node.id
@@ -55,7 +55,12 @@ def undefined(site: Site) -> Iterator[Replacement]:
     yield site.replace(site.node, atom(f'"{name}"'), 0.3)
 
 
-@operator("name.declare", prior=1.5, on=[ast.FunctionDef, ast.AsyncFunctionDef])
+@operator(
+    "name.declare",
+    prior=1.5,
+    on=[ast.FunctionDef, ast.AsyncFunctionDef],
+    when=lambda facts: "UnboundLocalError" in facts.raised,
+)
 def declare(site: Site) -> Iterator[Replacement]:
     """An assignment made a name local that belongs to the module or to the function around."""
     body = [statement for statement in site.node.body if not site.docstring(statement)]
@@ -127,7 +132,10 @@ def target(site: Site) -> Iterator[Replacement]:
 
 
 def _other_target(site: Site, old: ast.AST, factor: float) -> Iterator[Replacement]:
-    owner = site.scope.owner
+    owner, mine = site.scope.owner, site.text(old)
+    for text in site.context.once("places", lambda: _places(site)):
+        if text != mine:
+            yield site.replace(old, atom(text), factor * 0.5)
     if isinstance(old, ast.Name):
         for name, weight in site.scope.variables(site.line, targets=True):
             if name not in (old.id, owner):
@@ -145,7 +153,41 @@ def _other_target(site: Site, old: ast.AST, factor: float) -> Iterator[Replaceme
             yield site.replace(old, atom(old.attr), factor * 0.5)
 
 
-@operator("name.attribute_did_you_mean", prior=3.0, on=[ast.Attribute], spread=True)
+def _places(site: Site) -> list[str]:
+    """Items and attributes that the function reads or stores, any of which could be stored to."""
+    found = {
+        site.text(node): None
+        for node in site.context.nodes
+        if isinstance(node, (ast.Subscript, ast.Attribute))
+        and not (isinstance(site.parent(node), ast.Call) and site.field(node) == "func")
+        and not (isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice))
+        and isinstance(node.value, (ast.Name, ast.Attribute, ast.Subscript))
+    }
+    return list(found)[:20]
+
+
+@operator("name.instead", prior=0.4, on=[ast.Call, ast.Subscript, ast.Attribute, ast.BinOp])
+def instead(site: Site) -> Iterator[Replacement]:
+    """A variable that already holds the value, where an expression computes another one."""
+    node = site.node
+    if not site.is_value() or isinstance(site.parent(), (ast.Return, ast.For, ast.comprehension)):
+        return  # `return.value` and `loop.iterable` do it
+    kind = site.type_of(node)
+    for name, weight in site.values():
+        other = site.type_of(name)
+        if other == "function" or (site.is_condition() and other not in ("bool", "")):
+            continue
+        likely = 1.0 if kind and kind == other else 0.6 if not kind or not other else 0.15
+        yield site.replace(node, atom(name), weight * likely)
+
+
+@operator(
+    "name.attribute_did_you_mean",
+    prior=3.0,
+    on=[ast.Attribute],
+    spread=True,
+    when=lambda facts: facts.attributes,
+)
 def attribute_did_you_mean(site: Site) -> Iterator[Replacement]:
     """The attribute an AttributeError was about becomes one much like it of that type, class or file."""
     attribute = site.node.attr

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pytest_autofix.candidates.search.facts import Facts
     from pytest_autofix.candidates.search.site import Replacement, Site
 
 __all__ = ["Operator", "builtin_operators", "operator"]
@@ -26,6 +27,7 @@ FAMILIES = (
     "crashes",
     "donors",
     "exceptions",
+    "functions",
     "guards",
     "imports",
     "index",
@@ -46,7 +48,8 @@ class Operator:
 
     `prior` says how often such an edit is the repair, relative to an exchanged comparison operator (1.0); the
     weight of each replacement then splits it. `spread`: the same edit at all similar places of the definition
-    is worth a try as well.
+    is worth a try as well. `when`: what the failures must have shown; without it the operator is left out, which
+    spares opening it at every place only to find that it has nothing to say.
     """
 
     name: str  #: `family.what`
@@ -54,6 +57,10 @@ class Operator:
     nodes: tuple[type[ast.AST], ...]
     function: Function
     spread: bool = False
+    when: Callable[[Facts], object] | None = None
+
+    def applies(self, facts: Facts) -> bool:
+        return self.when is None or bool(self.when(facts))
 
     @property
     def summary(self) -> str:
@@ -62,14 +69,19 @@ class Operator:
 
 
 def operator(
-    name: str, *, prior: float, on: Sequence[type[ast.AST]], spread: bool = False
+    name: str,
+    *,
+    prior: float,
+    on: Sequence[type[ast.AST]],
+    spread: bool = False,
+    when: Callable[[Facts], object] | None = None,
 ) -> Callable[[Function], Function]:
     """Register a function that yields the replacements at a site whose node is one of `on`."""
 
     def register(function: Function) -> Function:
         if name in _REGISTERED:
             raise ValueError(f"operator {name!r} is registered twice")
-        _REGISTERED[name] = Operator(name, prior, tuple(on), function, spread)
+        _REGISTERED[name] = Operator(name, prior, tuple(on), function, spread, when)
         return function
 
     return register

@@ -19,7 +19,7 @@ def missing(site: Site) -> Iterator[Replacement]:
     if isinstance(value, (ast.Yield, ast.YieldFrom, ast.Await)) or function is None:
         return
     start = site.source.span(node)[0]
-    generator = any(isinstance(inner, (ast.Yield, ast.YieldFrom)) for inner in ast.walk(function))
+    generator = site.is_generator(function)
     recursive = isinstance(value, ast.Call) and site.text(value.func).rpartition(".")[2] == function.name
     if not generator:
         yield Replacement(
@@ -56,8 +56,7 @@ def at_end(site: Site) -> Iterator[Replacement]:
     last = node.body[-1]
     if isinstance(last, (ast.Return, ast.Raise)) or node.name == "__init__":
         return
-    inner = [one for one in ast.walk(node) if isinstance(one, (ast.Yield, ast.YieldFrom))]
-    if inner:
+    if site.is_generator(node):
         return
     returns = any(isinstance(one, ast.Return) and one.value is not None for one in ast.walk(node))
     factor = 0.5 if returns else 1.0
@@ -120,9 +119,7 @@ def yielded(site: Site) -> Iterator[Replacement]:
         yield Replacement((site.cut(start, site.source.outer_span(node.value)[0], "yield "),))
     elif isinstance(node, ast.Return) and node.value is not None:
         function = site.function()
-        generator = function is not None and any(
-            isinstance(inner, (ast.Yield, ast.YieldFrom)) for inner in ast.walk(function)
-        )
+        generator = site.is_generator(function)
         begin = site.source.outer_span(node.value)[0]
         factor = 1.0 if generator else 0.15
         yield Replacement((site.cut(start, begin, "yield "),), factor)

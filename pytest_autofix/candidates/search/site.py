@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeVar
 
 from pytest_autofix.candidates.search.facts import Facts
 from pytest_autofix.candidates.search.scope import ModuleNames, Scope, guess_type
@@ -15,10 +16,14 @@ from pytest_autofix.candidates.search.source import Definition, Source, Span, Sp
 
 __all__ = ["Context", "Replacement", "Site"]
 
+T = TypeVar("T")
+
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _BRACKETED = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_MAX_VARIABLES = 40  #: of a long function, or of a file with many constants; own names come first
+_BINDERS = (*_COMPREHENSIONS, *_FUNCTIONS, ast.Lambda)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,39 @@ class Context:
     module: ModuleNames
     facts: Facts
     originals: dict[str, str]
+    _kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+
+    def once(self, key: str, make: Callable[[], T]) -> T:
+        """What `make` gives, made once for the definition: operators come by at every node."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        kept: T = self._kept[key]
+        return kept
+
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All nodes of the definition that may be edited, breadth first."""
+        return tuple(node for node in ast.walk(self.definition.node) if node in self.source.links)
+
+    @cached_property
+    def alike(self) -> dict[tuple[type[ast.AST], str], list[ast.AST]]:
+        """Nodes of the definition by type and text."""
+        found: dict[tuple[type[ast.AST], str], list[ast.AST]] = {}
+        for node in self.nodes:
+            if isinstance(node, ast.expr):
+                found.setdefault((type(node), self.source.slice(node)), []).append(node)
+        return found
+
+    @cached_property
+    def indent_unit(self) -> str:
+        """What one level of indentation looks like in this definition."""
+        node = self.definition.node
+        if not isinstance(node, ast.Module):
+            outer = self.source.indent_of(node.lineno)
+            inner = self.source.indent_of(node.body[0].lineno)
+            if inner.startswith(outer) and len(inner) > len(outer):
+                return inner[len(outer) :]
+        return "\t" if "\n\t" in self.source.text else "    "
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -66,6 +104,10 @@ class Site:
         return line
 
     # --- looking around
+
+    def is_definition(self) -> bool:
+        """Whether the node is the definition that the target names, not one inside it."""
+        return self.context.definition.node is self.node
 
     def parent(self, node: ast.AST | None = None) -> ast.AST:
         """The node above, the definition itself at its top."""
@@ -98,6 +140,20 @@ class Site:
                 return above
         node = self.context.definition.node
         return node if isinstance(node, _FUNCTIONS) else None
+
+    def is_generator(self, function: ast.AST | None) -> bool:
+        """Whether the function yields."""
+        return function is not None and self.context.once(
+            f"yields {id(function)}",
+            lambda: any(isinstance(inner, (ast.Yield, ast.YieldFrom)) for inner in ast.walk(function)),
+        )
+
+    def inner_functions(self) -> dict[str, ast.FunctionDef]:
+        """Functions that the definition defines itself, by name."""
+        return self.context.once(
+            "inner functions",
+            lambda: {node.name: node for node in self.context.nodes if isinstance(node, ast.FunctionDef)},
+        )
 
     def loop(self) -> ast.For | ast.AsyncFor | ast.While | None:
         """The innermost loop around the node, within its function."""
@@ -149,8 +205,13 @@ class Site:
 
     def variables(self) -> list[tuple[str, float]]:
         """Names that hold values at this place, each once, with a weight."""
+        binders = [above for above in self.ancestors() if isinstance(above, _BINDERS)]
+        key = f"variables {self.line} {[id(above) for above in binders]}"
+        return self.context.once(key, lambda: self._variables(binders))
+
+    def _variables(self, binders: Sequence[ast.AST]) -> list[tuple[str, float]]:
         found: dict[str, float] = {}
-        for above in self.ancestors():
+        for above in binders:
             if isinstance(above, _COMPREHENSIONS):
                 for generator in above.generators:
                     for node in ast.walk(generator.target):
@@ -165,11 +226,11 @@ class Site:
                         found.setdefault(node.id, 0.8)
         for name, weight in self.scope.variables(self.node.lineno):
             found.setdefault(name, weight)
-        return list(found.items())
+        return list(found.items())[:_MAX_VARIABLES]
 
     def values(self) -> list[tuple[str, float]]:
         """Variables, and attributes of `self` in a method: everything short that holds a value here."""
-        found = self.variables()
+        found = list(self.variables())
         owner = self.scope.owner
         if owner == "self":
             found += [(f"{owner}.{name}", 0.7) for name in self.scope.attributes[:12]]
@@ -326,14 +387,7 @@ class Site:
         return self.source.indent_of(statement.lineno)
 
     def indent_unit(self) -> str:
-        """What one level of indentation looks like in this definition."""
-        node = self.context.definition.node
-        outer = self.source.indent_of(node.lineno) if not isinstance(node, ast.Module) else ""
-        body = node.body
-        inner = self.source.indent_of(body[0].lineno) if body and not isinstance(node, ast.Module) else ""
-        if inner.startswith(outer) and len(inner) > len(outer):
-            return inner[len(outer) :]
-        return "\t" if "\n\t" in self.source.text else "    "
+        return self.context.indent_unit
 
     def reindented(self, statement: ast.stmt, indent: str) -> str | None:
         """The lines of a statement at another indentation; None if a string goes over several of them."""

@@ -17,6 +17,7 @@ __all__ = [
     "LEVELS",
     "NOT",
     "OR",
+    "SUM",
     "TERM",
     "TEST",
     "Level",

@@ -31,6 +31,7 @@ __all__ = [
 MODULE = "<module>"
 _MARK = "\ufeff"  #: byte order mark: not in the tree's columns, but in the file
 _LINE_BREAK = re.compile(r"\r\n|\r|\n")
+_INDENT = re.compile(r"[ \t\f]*")
 _BROKEN = (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _LITERAL = re.compile(r"""[rRbBuUfF]{0,2}('{3}|"{3}|'|")""")
@@ -166,10 +167,8 @@ class Source:
 
     def indent_of(self, line: int) -> str:
         """Leading white space of a line."""
-        start = end = self.line_start(line)
-        while end < len(self.text) and self.text[end] in " \t\f":
-            end += 1
-        return self.text[start:end]
+        found = _INDENT.match(self.text, self.line_start(line))
+        return found.group() if found else ""
 
     def gap(self, start: int, end: int) -> str:
         """Text between two nodes with comments and line joins blanked out, of the same length."""

@@ -185,6 +185,7 @@ def concatenate(site: Site) -> Iterator[Replacement]:
             single = 0.8 if other != "list" else 0.4
             yield site.replace(node, binary(atom(f"[{name}]"), "+", value), factor * single)
             yield site.replace(node, binary(value, "+", atom(f"[{name}]")), factor * single)
-        if (other and other == kind) or (not other and not kind):
-            yield site.replace(node, binary(atom(name), "+", value), factor * (0.8 if kind else 0.3))
-            yield site.replace(node, binary(value, "+", atom(name)), factor * (0.8 if kind else 0.3))
+        if not other or not kind or other == kind:
+            likely = 0.8 if other and kind else 0.4
+            yield site.replace(node, binary(atom(name), "+", value), factor * likely)
+            yield site.replace(node, binary(value, "+", atom(name)), factor * likely)
