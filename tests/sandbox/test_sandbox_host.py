@@ -112,6 +112,7 @@ def running(pid: int) -> bool:
 @pytest.mark.parametrize("how", ["warm", "cold", "batch"])
 def test_close_ends_a_running_job(workspace: Workspace, backend: type[LocalSandbox], how: str) -> None:
     """As on Ctrl-C: one thread waits for a job, another closes the sandbox."""
+    others = set(descendants(os.getpid()))
     sandbox = backend(workspace)
     job = Job(nodeids=("test_it.py::test_slow",))
     server = sandbox.fork_server()
@@ -129,7 +130,7 @@ def test_close_ends_a_running_job(workspace: Workspace, backend: type[LocalSandb
     thread.start()
     wait_for(lambda: len(set(descendants(os.getpid())) - before) >= (1 if how == "warm" else 2))
     time.sleep(0.5)
-    inside = set(descendants(os.getpid())) - {os.getpid()}
+    inside = set(descendants(os.getpid())) - others
     sandbox.close()
     thread.join(20)
     assert not thread.is_alive()

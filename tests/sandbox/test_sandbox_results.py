@@ -87,7 +87,7 @@ KEYS = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.sampled_from(["collected", "phase", "lines", "finish", "trial", "?"]), st.dictionaries(KEYS, JSON))
 def test_no_event_raises(kind: str, rest: dict[str, Any]) -> None:
     event = rest | {"e": kind}
@@ -95,7 +95,7 @@ def test_no_event_raises(kind: str, rest: dict[str, Any]) -> None:
     read_trial(event)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(st.binary(max_size=40)))
 def test_no_bytes_raise(pieces: list[bytes]) -> None:
     parser = FrameParser()
