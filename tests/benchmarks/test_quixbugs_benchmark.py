@@ -108,8 +108,33 @@ def test_totals(bench: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[1:] == [
         "1 of 3 right on the hidden half, 1 accepted and wrong",
         "400 candidates in 8 s of solving: 50 candidates/s",
-        "CPU, median of 2: cold pytest 200 ms, warm candidate 15.0 ms: 15.0 times less",
+        "CPU, median of 2: cold pytest 200 ms, warm candidate 15.0 ms (at most): 15.0 times less",
     ]
+
+
+@pytest.mark.parametrize(
+    ("task", "expected"),
+    [
+        pytest.param({"cost": {"warm_cpu_seconds": 0.5}, "attempts": []}, 0.5, id="measured"),
+        pytest.param(
+            {
+                "cost": {},
+                "attempts": [
+                    {"source": "search", "count": 3, "seconds": 1.0},
+                    {"source": "search", "count": 1, "seconds": 1.0},
+                    {"source": "model", "seconds": 90.0},
+                ],
+            },
+            0.5,
+            id="wall-clock-of-the-trials",
+        ),
+        pytest.param({"cost": {}, "attempts": []}, None, id="nothing-tried"),
+    ],
+)
+def test_what_a_warm_candidate_costs(
+    bench: ModuleType, task: dict[str, object], expected: float | None
+) -> None:
+    assert bench.warm_seconds(task) == expected
 
 
 def test_an_unknown_program_is_one_clear_line(
