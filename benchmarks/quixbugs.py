@@ -294,8 +294,8 @@ def summarise(results: Sequence[Result]) -> None:
         cold, warm = (statistics.median(pair[side] for pair in pairs) for side in (0, 1))
         ratio = statistics.median(cold / warm for cold, warm in pairs)
         print(
-            f"CPU, median of {len(pairs)}: cold pytest {cold * 1000:.0f} ms, warm candidate {warm * 1000:.1f} ms (at most):"
-            f" {ratio:.1f} times less"
+            f"CPU, median of {len(pairs)}: cold pytest {cold * 1000:.0f} ms,"
+            f" warm candidate {warm * 1000:.1f} ms (at most): {ratio:.1f} times less"
         )
     else:
         cold_only = [result.cold_cpu for result in results if result.cold_cpu]
