@@ -80,6 +80,9 @@ class Controller:
         failures = self._recorder.failures()
         if self._settings.select == "marked":
             failures = tuple(failure for failure in failures if failure.nodeid in self._marked)
+        if not failures:
+            self._say_nothing_failed()
+            return None
         loaded = third_party_modules(tuple(sys.modules), self._config.rootpath)
         invocation = replace(self._invocation, preload=loaded)
         with _console(self._config) as console:
@@ -92,6 +95,11 @@ class Controller:
                 exit_status=exit_status,
             )
             return _guarded(lambda: solve(request, console), console, self._config)
+
+    def _say_nothing_failed(self) -> None:
+        marked = " marked" if self._settings.select == "marked" else ""
+        with _console(self._config) as console:
+            console.terminal.write_line(f"autosolve: no{marked} test has failed, nothing to do")
 
 
 def verify_patch(config: pytest.Config, settings: Settings, sys_path: Sequence[str]) -> int:

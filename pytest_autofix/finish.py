@@ -83,6 +83,8 @@ def put_into_tree(combined: Combined, bench: Workbench) -> Written:
         outcomes = bench.run_working_tree()
     except SandboxError as error:
         return Written(combined, paths, note=str(error))
+    except KeyboardInterrupt:
+        return Written(combined, paths, note="stopped by you before the tests were run once more")
     red = sorted(nodeid for nodeid, word in outcomes.items() if word in ("failed", "incomplete"))
     if red or not outcomes:
         note = f"{len(red)} tests still fail, {red[0]} among them" if red else "no test ran"
@@ -150,6 +152,7 @@ def _task_report(result: TaskResult) -> TaskReport:
             input_tokens=sum(attempt["input_tokens"] for attempt in result.attempts),
             output_tokens=sum(attempt["output_tokens"] for attempt in result.attempts),
             usd=0.0 if not result.attempts else None,
+            warm_cpu_seconds=result.warm_cpu_seconds / result.warm_trials if result.warm_trials else None,
         ),
     )
 
@@ -158,7 +161,7 @@ def keep_findings(run: str, report: RunReport, bench: Workbench) -> Path | None:
     """The report and every patch below `.pytest_autofix/runs/`, whatever the mode; None if the disk refuses."""
     folder = bench.state_folder / "runs" / run
     try:
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         for task in report.tasks:
             if task.solution is not None:
                 patch = task.solution.patch.encode("utf-8", "surrogateescape")

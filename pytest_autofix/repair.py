@@ -72,13 +72,17 @@ def repair(
     began = time.monotonic()
     isolation = bench.open_sandbox().isolation
     sink.emit(events.SandboxReady(isolation.backend, isolation.isolated, isolation.details))
-    baseline = bench.take_baseline(request.collected)
+    hanging = {failure.nodeid for failure in request.failures if failure.kind == "timeout"}
+    baseline = bench.take_baseline(request.collected, hanging=hanging)
     sink.emit(
         events.BaselineTaken(
             len(baseline.collected), len(baseline.failed), len(baseline.flaky), baseline.wall_seconds
         )
     )
     repeated, unrepeated = _split_by_baseline(request.failures, baseline)
+    baseline = baseline.leaving_out(
+        {nodeid for result in unrepeated for nodeid in result.task.nodeids if nodeid in baseline.outcomes}
+    )  # they failed a moment ago and pass now
     tasks = group(repeated, baseline.lines, baseline.outcomes, bench.texts, tuple(bench.texts))
     hopeless = [_without_target(task, bench, baseline) for task in tasks if not task.targets]
     worked = [task for task in tasks if task.targets]
@@ -104,7 +108,10 @@ def repair(
         done, stopped = _in_parallel(work, worked, bench)
     order = {nodeid: number for number, nodeid in enumerate(failure.nodeid for failure in request.failures)}
     results = sorted([*done, *hopeless, *unrepeated], key=lambda result: order[result.task.nodeids[0]])
-    combined = Combined() if stopped else combine(results, bench.originals, bench.judge(baseline))
+    try:
+        combined = Combined() if stopped else combine(results, bench.originals, bench.judge(baseline))
+    except KeyboardInterrupt:  # the single patches are findings worth keeping
+        combined, stopped = Combined(), True
     left_out = {result.task.fingerprint: result for result in combined.left_out}
     results = [left_out.get(result.task.fingerprint, result) for result in results]
     solved = sum(result.outcome == "solved" for result in results)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -17,7 +16,7 @@ from pytest_autofix.patching.paths import Editable
 from pytest_autofix.sandbox.folder import RunFolder
 from pytest_autofix.sandbox.local import LocalSandbox
 from pytest_autofix.sandbox.none import UnconfinedSandbox
-from pytest_autofix.sandbox.protocol import Isolation, Job, Limits, Sandbox, Workspace
+from pytest_autofix.sandbox.protocol import Isolation, Job, Limits, Sandbox
 from pytest_autofix.sandbox.snapshot import Snapshot, take_snapshot
 from pytest_autofix.sandbox.workspace import build_workspace
 from pytest_autofix.settings import Invocation, Settings
@@ -57,12 +56,6 @@ def prepare_state_folder(root: Path) -> Path:
     return folder
 
 
-@dataclass(frozen=True)
-class _Opened:
-    workspace: Workspace
-    sandbox: Sandbox
-
-
 class Workbench:
     """Use as a context manager: it owns a private folder and the sandbox's processes."""
 
@@ -98,7 +91,7 @@ class Workbench:
         self.state_folder = prepare_state_folder(invocation.root)
         self._folder = RunFolder()
         self._closing = False
-        self._opened: _Opened | None = None
+        self._opened: Sandbox | None = None
         try:
             self.snapshot: Snapshot = take_snapshot(invocation.root, self._folder.path / "tree")
             self.originals = self._read(self.policy.editable_files())
@@ -128,19 +121,19 @@ class Workbench:
         """End every process and remove the copy."""
         self._closing = True
         if self._opened is not None:
-            self._opened.sandbox.close()
+            self._opened.close()
         self._folder.close()
 
     def stop(self) -> None:
         """End every process now; whoever waits for one gets a `SandboxError`."""
         self._closing = True
         if self._opened is not None:
-            self._opened.sandbox.close()
+            self._opened.close()
 
     @property
     def isolation(self) -> Isolation | None:
         """What the probe has seen; None before a sandbox was opened."""
-        return self._opened.sandbox.isolation if self._opened else None
+        return self._opened.isolation if self._opened else None
 
     @property
     def stopping(self) -> bool:
@@ -154,15 +147,11 @@ class Workbench:
     def open_sandbox(self) -> Sandbox:
         """Probe and open what the settings ask for; raises `SandboxUnavailable`, never takes a weaker one."""
         if self._opened is not None:
-            return self._opened.sandbox
-        workspace = self._workspace(self.snapshot)
-        sandbox: Sandbox = (
-            UnconfinedSandbox(workspace) if self.settings.sandbox == "none" else LocalSandbox(workspace)
-        )
-        self._opened = _Opened(workspace, sandbox)
-        return sandbox
+            return self._opened
+        self._opened = self._open(self.snapshot)
+        return self._opened
 
-    def _workspace(self, snapshot: Snapshot) -> Workspace:
+    def _open(self, snapshot: Snapshot) -> Sandbox:
         directory = self.invocation.directory
         workspace = build_workspace(
             self.root,
@@ -175,13 +164,15 @@ class Workbench:
             args=self.invocation.arguments,
             cwd=directory if directory.is_relative_to(self.root) else self.root,
         )
-        return replace(workspace, preload=self.invocation.preload)
+        back_end = UnconfinedSandbox if self.settings.sandbox == "none" else LocalSandbox
+        return back_end(workspace, preload=self.invocation.preload)
 
-    def take_baseline(self, nodeids: Sequence[str] = ()) -> Baseline:
+    def take_baseline(self, nodeids: Sequence[str] = (), *, hanging: Collection[str] = ()) -> Baseline:
         """See `verdict.baseline`; with the executed lines of every editable file."""
         return take_baseline(
             self.open_sandbox(),
             nodeids=nodeids,
+            hanging=hanging,
             selection=() if nodeids else self.invocation.selection,
             trace=tuple(self.texts),
             limits=self.limits,
@@ -200,10 +191,7 @@ class Workbench:
         copy = self._folder.path / "after"
         shutil.rmtree(copy, ignore_errors=True)
         snapshot = take_snapshot(self.root, copy)
-        workspace = self._workspace(snapshot)
-        sandbox: Sandbox = (
-            UnconfinedSandbox(workspace) if self.settings.sandbox == "none" else LocalSandbox(workspace)
-        )
+        sandbox = self._open(snapshot)
         try:
             result = sandbox.run(Job(selection=self.invocation.selection, limits=self.limits))
         finally:

@@ -91,6 +91,7 @@ class CostReport:
     input_tokens: int = 0
     output_tokens: int = 0
     usd: float | None = 0.0  #: null: a model without a known price was called
+    warm_cpu_seconds: float | None = None  #: CPU time of one candidate tried warm, the mean; null: none was
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,6 @@ class Workspace:
     environment: Mapping[str, str] = field(default_factory=dict)  #: the allowlisted variables
     pytest_args: tuple[str, ...] = ()  #: the user's arguments that matter for the run, without node ids
     working_directory: Path | None = None  #: where the user's pytest was started; `root` if None
-    preload: tuple[str, ...] = ()  #: third-party modules a fork server imports once, never project modules
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +136,8 @@ class TrialResult:
     passed: tuple[str, ...] = ()  #: node ids that passed, up to the first red one
     failed: str = ""  #: first red node id
     message: str = ""
-    seconds: float = 0.0
+    seconds: float = 0.0  #: wall clock
+    cpu_seconds: float = 0.0  #: of the fork that ran it
 
 
 class BatchSession(Protocol):

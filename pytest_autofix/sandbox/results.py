@@ -235,6 +235,7 @@ def read_trial(event: dict[str, Any]) -> TrialResult | None:
             failed=_text(event["failed"]),
             message=_text(event["message"])[:_MESSAGE],
             seconds=float(event["seconds"]),
+            cpu_seconds=float(event["cpu"]),
         )
     except (KeyError, TypeError, ValueError):
         return None

@@ -208,7 +208,7 @@ class Batch:
         start = 0
         while start < len(items):
             rest = items[start:]
-            outcomes, ending = self._fork(functools.partial(self._run_items, rest, stop_at_red=False))
+            outcomes, ending, _ = self._fork(functools.partial(self._run_items, rest, stop_at_red=False))
             for nodeid, outcome, _ in outcomes:
                 if outcome != self.expected.get(nodeid):
                     return False, f"{nodeid} is {outcome} here, not {self.expected.get(nodeid)}"
@@ -232,7 +232,7 @@ class Batch:
             else:
                 self._run_items(items, tell, stop_at_red=True)
 
-        outcomes, ending = self._fork(body)
+        outcomes, ending, cpu = self._fork(body)
         event: dict[str, Any] = {"e": "trial", "index": frame["index"], "failed": "", "message": ""}
         event["passed"] = [nodeid for nodeid, outcome, _ in outcomes if outcome == "passed"]
         if ending in ("invalid", "unsound"):
@@ -245,7 +245,7 @@ class Batch:
         else:
             event["status"] = ending
             event["failed"] = items[len(outcomes)].nodeid if len(outcomes) < len(items) else ""
-        event["seconds"] = time.perf_counter() - began
+        event |= {"seconds": time.perf_counter() - began, "cpu": cpu}
         self.emit(event)
 
     def _run_items(self, items: Sequence[pytest.Item], tell: Emit, *, stop_at_red: bool) -> None:
@@ -273,8 +273,8 @@ class Batch:
                 break
         tell({"verdict": "done"})
 
-    def _fork(self, body: Callable[[Emit], None]) -> tuple[list[tuple[str, str, str]], str]:
-        """Run `body` in a fork; what it told, and `done`, `invalid`, `unsound`, `timeout` or `crashed`."""
+    def _fork(self, body: Callable[[Emit], None]) -> tuple[list[tuple[str, str, str]], str, float]:
+        """Run `body` in a fork: what it told; `done`, `invalid`, `unsound`, `timeout` or `crashed`; CPU seconds."""
         reader, writer = os.pipe()
         child = os.fork()
         if child == 0:
@@ -296,13 +296,13 @@ class Batch:
             os.killpg(child, signal.SIGKILL)
         with contextlib.suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
+        _, status, usage = os.wait4(child, 0)
         outcomes = [(m["id"], m["outcome"], m["message"]) for m in told if "id" in m]
         verdict = next((m["verdict"] for m in told if "verdict" in m), "")
         if not verdict:
             killed_by_timer = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGPROF
             verdict = "timeout" if timed_out or killed_by_timer else "crashed"
-        return outcomes, verdict
+        return outcomes, verdict, usage.ru_utime + usage.ru_stime
 
     def _listen(self, reader: int) -> tuple[list[dict[str, Any]], bool]:
         told: list[dict[str, Any]] = []

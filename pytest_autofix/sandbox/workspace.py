@@ -59,7 +59,7 @@ def build_workspace(
             f"{root} is no project folder: it would be copied and shown whole. Run pytest in the project,"
             " or give its folder with --rootdir."
         )
-    wanted = [*_interpreter(python), *_imports(sys_path, root)]
+    wanted = [*_interpreter(python), *_imports(sys_path, root, home)]
     wanted += [Path(entry) for entry in environ.get("LD_LIBRARY_PATH", "").split(":") if entry]
     readable = dict.fromkeys(path for path in wanted if _worth_showing(path, root, home))
     return Workspace(
@@ -103,16 +103,38 @@ def _interpreter(python: Path) -> Iterator[Path]:
     yield from (Path(store) for store in _STORES if real.is_relative_to(store))
 
 
-def _imports(sys_path: Sequence[str], root: Path) -> Iterator[Path]:
+def _imports(sys_path: Sequence[str], root: Path, home: Path) -> Iterator[Path]:
     """Folders and archives of the import path, and what editable installs point to by an import hook."""
     for entry in sys_path:
         path = Path(entry)
-        if not entry or not path.is_absolute() or not path.exists():
+        if not entry or not path.is_absolute() or not path.exists() or not _worth_showing(path, root, home):
             continue
-        yield path
-        if path.name in ("site-packages", "dist-packages"):
+        if path.name not in ("site-packages", "dist-packages"):
+            yield from _importable(path) if path.is_dir() else (path,)
+        else:
+            yield path
             for finder in sorted(path.glob("__editable__*finder.py")):
                 yield from (target for target in _mapped(finder) if not target.is_relative_to(root))
+
+
+def _importable(folder: Path) -> Iterator[Path]:
+    """What can be imported from a folder of the import path. It may be a whole checkout (the current folder of
+    `python -m pytest`, an editable install), whose history and secrets are nobody's business inside."""
+    if (folder / "encodings").is_dir() or folder.name == "lib-dynload":
+        yield folder  # the standard library
+        return
+    for entry in sorted(folder.iterdir()):
+        metadata = entry.name.endswith((".dist-info", ".egg-info"))
+        module = entry.suffix in (".py", ".so") and entry.name.partition(".")[0].isidentifier()
+        if metadata or module or (entry.name.isidentifier() and entry.is_dir() and _is_package(entry)):
+            yield entry
+
+
+def _is_package(folder: Path) -> bool:
+    """A namespace package need not hold modules itself."""
+    if (folder / "pyvenv.cfg").exists():
+        return False
+    return any(folder.glob("*.py")) or any(folder.glob("*/__init__.py"))
 
 
 def _mapped(finder: Path) -> Iterator[Path]:

@@ -38,8 +38,8 @@ log = logging.getLogger("pytest_autofix")
 TRIAL_TESTS = 60  #: passing tests that a trial runs after the failing ones, the narrowest first
 TRIAL_SECONDS = 0.5  #: and how long these may take together, in the baseline's time
 TRIAL_FACTOR = 20  #: CPU time of a trial: so many times what its tests took in the baseline
-TRIAL_TYPICAL = 0.005  #: seconds of a failing test whose neighbours say nothing about its time
-TRIAL_FLOOR = 0.25  #: seconds that every trial gets: forking and first calls cost something
+TRIAL_TYPICAL = 0.001  #: seconds of a failing test whose neighbours say nothing about its time
+TRIAL_FLOOR = 0.2  #: seconds that every trial gets: forking and first calls cost something
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Trial:
     failed: str = ""
     message: str = ""
     warm: bool = True
-    seconds: float = 0.0
+    seconds: float = 0.0  #: wall clock
 
 
 def changed_files(candidate: Candidate, originals: Mapping[str, bytes]) -> Changed:
@@ -93,7 +93,7 @@ class Executor:
         self._workers = [_Worker(self) for _ in range(workers)]
         self.notes: list[str] = []  # why something was done the slower way, each once
         self.warm_trials = 0
-        self.warm_seconds = 0.0
+        self.warm_cpu_seconds = 0.0
 
     def __enter__(self) -> Self:
         return self
@@ -232,7 +232,7 @@ class _Worker:
                 yield self.try_alone(candidate, seconds=max(executor.trial_seconds, 1.0))
             else:
                 executor.warm_trials += 1
-                executor.warm_seconds += result.seconds
+                executor.warm_cpu_seconds += result.cpu_seconds
                 yield _from_batch(candidate, result)
 
     def try_alone(self, candidate: Candidate, *, seconds: float) -> Trial:

@@ -69,6 +69,7 @@ class Context:
     source: ModelSource | None  #: None: no model
     attempts: int  #: candidates asked of the model
     workers: int
+    verdict_seconds: float  #: what a verdict will take, about: kept back from the run's time
     stopping: Callable[[], bool]  #: the user has had enough
     search_began: float | None = None
     rate: float = 0.0  #: candidates a second, of the last step
@@ -80,7 +81,7 @@ class Context:
             self.search_began = now
         left = self.search_seconds - (now - self.search_began)
         remaining = self.budget.remaining.seconds
-        return left if remaining is None else min(left, remaining)
+        return left if remaining is None else min(left, remaining - self.verdict_seconds)
 
 
 Node = Callable[[SolveState, Runtime[Context]], Update]

@@ -54,7 +54,7 @@ class TaskResult:
     tried: int = 0
     seconds: float = 0.0
     warm_trials: int = 0
-    warm_seconds: float = 0.0  #: wall clock of the warm trials together
+    warm_cpu_seconds: float = 0.0  #: of the warm trials together
     notes: tuple[str, ...] = ()
 
 
@@ -90,6 +90,7 @@ def solve_task(
         source=source,
         attempts=settings.attempts,
         workers=workers,
+        verdict_seconds=2 * baseline.wall_seconds / max(baseline.runs, 1) + 1,
         stopping=lambda: bench.stopping,
     )
     graph = build_graph(checkpointer)
@@ -133,6 +134,6 @@ def _result(
         tried=state["tried"] + len(state["attempts"]),
         seconds=seconds,
         warm_trials=executor.warm_trials,
-        warm_seconds=executor.warm_seconds,
+        warm_cpu_seconds=executor.warm_cpu_seconds,
         notes=tuple(executor.notes),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -13,6 +13,7 @@ from pytest_autofix.sandbox.protocol import Job, Limits, RunResult, Sandbox
 __all__ = ["Baseline", "take_baseline"]
 
 TRACE_SLOWDOWN = 20  #: measured upper bound of `sys.settrace` on loops, for the time limit of the traced run
+HANGING_TRACE = 0.5  #: seconds: a loop without an end has shown its lines by then
 TRACE_BUDGET = 30.0  #: seconds of untraced test time; beyond it only files with failing tests are traced
 
 
@@ -42,6 +43,12 @@ class Baseline:
         """Tests that always pass, in file order."""
         return tuple(nodeid for nodeid in self.collected if self.outcomes.get(nodeid) == "passed")
 
+    def leaving_out(self, nodeids: Collection[str]) -> Baseline:
+        """The same without a known outcome for these: they are seen to change from run to run, so they would speak
+        against candidates that have nothing to do with them."""
+        outcomes = {nodeid: word for nodeid, word in self.outcomes.items() if nodeid not in nodeids}
+        return replace(self, outcomes=outcomes, flaky=self.flaky.union(nodeids))
+
     def judged(self, must_pass: Sequence[str]) -> tuple[str, ...]:
         """Node ids that say something about a candidate for `must_pass`, in file order: those, and all with a
         stable outcome but failed. Other failing tests belong to other tasks."""
@@ -58,6 +65,7 @@ def take_baseline(
     *,
     nodeids: Sequence[str] = (),
     selection: Sequence[str] = (),
+    hanging: Collection[str] = (),
     trace: Sequence[str] = (),
     limits: Limits,
     jobs: int = 1,
@@ -65,21 +73,29 @@ def take_baseline(
     """Run the tests twice, in file order and reversed, and once more recording the lines of the files `trace`.
 
     Tests whose outcome changed with the order get a third run that tells an order dependence from a flaky test.
+    `hanging`: tests that ran out of time before, among `nodeids`; they are waited for only once.
     Raises `SandboxError` when the tests cannot be run at all.
     """
     plain = Job(nodeids=tuple(nodeids), selection=tuple(selection), limits=limits)
+    again = replace(
+        plain, nodeids=tuple(nodeid for nodeid in nodeids if nodeid not in hanging), order="reversed"
+    )
     with ThreadPoolExecutor(max_workers=max(1, min(jobs, 2))) as pool:
         first_run = pool.submit(sandbox.run, plain)
-        second_run = pool.submit(sandbox.run, replace(plain, order="reversed"))
-        first, second = first_run.result(), second_run.result()
+        second_run = pool.submit(sandbox.run, again) if again.nodeids or not nodeids else first_run
+        try:
+            first, second = first_run.result(), second_run.result()
+        except KeyboardInterrupt:
+            sandbox.close()  # ends both runs, which the pool waits for
+            raise
     _require(first)
     runs = [first, second]
     order: Literal["file", "reversed"] = "reversed"
-    if second.status != "finished" or first.outcomes() != second.outcomes():
+    if second.status != "finished" or _differ(first, second):
         third = sandbox.run(plain)
         _require(third)
         runs.append(third)
-        if first.outcomes() == third.outcomes():
+        if not _differ(first, third):
             order = "file"
     compared = [run for run in runs if run is not second or order == "reversed"]
     outcomes, flaky = _stable(compared)
@@ -96,13 +112,20 @@ def take_baseline(
     )
     if not trace:
         return baseline
-    traced = sandbox.run(_tracing_job(baseline, trace, limits))
+    with ThreadPoolExecutor(max_workers=max(1, min(jobs, 2))) as pool:
+        traced = list(pool.map(sandbox.run, _tracing_jobs(baseline, trace, limits, hanging)))
     return replace(
         baseline,
-        lines=traced.lines,
-        runs=baseline.runs + 1,
-        wall_seconds=baseline.wall_seconds + traced.wall_seconds,
+        lines={nodeid: lines for run in traced for nodeid, lines in run.lines.items()},
+        runs=baseline.runs + len(traced),
+        wall_seconds=baseline.wall_seconds + sum(run.wall_seconds for run in traced),
     )
+
+
+def _differ(first: RunResult, second: RunResult) -> bool:
+    """Whether a test that was in both runs ended otherwise."""
+    left, right = first.outcomes(), second.outcomes()
+    return any(left[nodeid] != right[nodeid] for nodeid in left.keys() & right.keys())
 
 
 def _require(run: RunResult) -> None:
@@ -134,7 +157,9 @@ def _seconds(run: RunResult) -> dict[str, float]:
     return seconds
 
 
-def _tracing_job(baseline: Baseline, trace: Sequence[str], limits: Limits) -> Job:
+def _tracing_jobs(
+    baseline: Baseline, trace: Sequence[str], limits: Limits, hanging: Collection[str]
+) -> Iterator[Job]:
     nodeids: tuple[str, ...] = tuple(
         nodeid for nodeid in baseline.collected if baseline.outcomes.get(nodeid) in ("passed", "failed")
     )
@@ -143,4 +168,9 @@ def _tracing_job(baseline: Baseline, trace: Sequence[str], limits: Limits) -> Jo
         nodeids = tuple(nodeid for nodeid in nodeids if nodeid.partition("::")[0] in files)
     slowest = max((baseline.seconds.get(n, 0.0) for n in nodeids if n not in baseline.failed), default=0.0)
     seconds = min(limits.test_seconds, TRACE_SLOWDOWN * slowest + 1)
-    return Job(nodeids=nodeids, trace=tuple(trace), limits=replace(limits, test_seconds=seconds))
+    for chosen, limit in (
+        (tuple(nodeid for nodeid in nodeids if nodeid not in hanging), seconds),
+        (tuple(nodeid for nodeid in nodeids if nodeid in hanging), min(seconds, HANGING_TRACE)),
+    ):
+        if chosen:
+            yield Job(nodeids=chosen, trace=tuple(trace), limits=replace(limits, test_seconds=limit))

@@ -82,11 +82,13 @@ def test_behaviour_changes(load, source: str, old: str, new: str) -> None:
             "def outer():\n    k = 1\n    def inner():\n        return 0\n    return inner\n\ntotal = outer()\n",
             "return 0", "return k", "closes over", id="other-closure",
         ),
-        pytest.param("ALL = [x for x in (1, 2)]\n" + FUNCTION, "x for x", "-x for x", "live function|body", id="ran-at-import"),
+        pytest.param(
+            "ALL = [x for x in (1, 2)]\n" + FUNCTION, "x for x", "-x for x", "live function|body", id="ran-at-import"
+        ),
     ],
 )  # fmt: skip
 def test_unsound(load, source: str, old: str, new: str, why: str) -> None:
-    module = load(source)
+    load(source)
     index = FunctionIndex({FILE: "shop.py"})
     with pytest.raises(Unsound, match=why):
         transplant(index, {"shop.py": source}, edited(source, old, new))

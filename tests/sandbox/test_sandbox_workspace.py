@@ -58,7 +58,19 @@ def test_environment_is_an_allowlist(home: Path) -> None:
 
 
 def test_import_path_outside_the_project_is_shown(home: Path) -> None:
-    (home / "library" / "src").mkdir(parents=True)
+    source = home / "library" / "src"
+    for name in (
+        "tool/__init__.py",
+        "space/part/__init__.py",
+        "single.py",
+        "tool-1.0.dist-info/METADATA",
+        ".git/config",
+        "notes.txt",
+        "data/table.csv",
+        "no-package/x.py",
+    ):
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).touch()
     (home / "project" / "src").mkdir()
     entries = [
         str(home / "library" / "src"),
@@ -69,7 +81,8 @@ def test_import_path_outside_the_project_is_shown(home: Path) -> None:
         str(home / "gone"),
     ]
     workspace = build(home, sys_path=entries)
-    assert home / "library" / "src" in workspace.readable
+    shown = {path.name for path in workspace.readable if path.is_relative_to(source)}
+    assert shown == {"tool", "space", "single.py", "tool-1.0.dist-info"}  # not what else lies in a checkout
     assert workspace.sys_path == tuple(entries)
     for never in (home, Path("/"), home / "project", home / "project" / "src", home / "gone"):
         assert never not in workspace.readable
@@ -115,6 +128,7 @@ def test_links_of_an_interpreter_are_followed(home: Path) -> None:
 
 def test_nothing_is_listed_twice(home: Path) -> None:
     (home / "library" / "src").mkdir(parents=True)
-    entries = [str(home / "library"), str(home / "library" / "src"), str(home / "library")]
+    (home / "library" / "src" / "single.py").touch()
+    entries = [str(home / "library" / "src")] * 2
     readable = [path for path in build(home, sys_path=entries).readable if path.is_relative_to(home)]
-    assert readable == [home / "library"]
+    assert readable == [home / "library" / "src" / "single.py"]
