@@ -231,7 +231,7 @@ def _from_unittest(frames: list[FrameType], describer: Describer) -> Comparison 
 
 
 def _from_raises(error: BaseException, frames: list[FrameType], describer: Describer) -> Comparison | None:
-    """`pytest.raises` and `assertRaises`: the context managers' own failures and their call forms."""
+    """`pytest.raises` and `assertRaises`, failing by themselves or called with a function: expected, happened."""
     for frame in reversed(frames):
         values, name, module = frame.f_locals, frame.f_code.co_name, _module(frame)
         manager = values.get("self")
@@ -239,20 +239,17 @@ def _from_raises(error: BaseException, frames: list[FrameType], describer: Descr
             expected = values.get("expected_exception", _UNKNOWN)
             for attribute in ("expected_exceptions", "expected_exception"):
                 expected = getattr(manager, attribute, expected)
-            pattern = getattr(manager, "match", None) if name == "__exit__" else values.get("match")
             happened = values.get("exc_val") if name == "__exit__" else error
         elif module == "unittest.case" and name == "__exit__":
             expected = getattr(manager, "expected", _UNKNOWN)
-            pattern, happened = getattr(manager, "expected_regex", None), values.get("exc_value")
+            happened = values.get("exc_value")
         elif module == "unittest.case" and name in ("assertRaises", "assertRaisesRegex"):
             expected = values.get("expected_exception", _UNKNOWN)
-            pattern, happened = values.get("expected_regex"), error
+            happened = error
         else:
             continue
         if expected is not _UNKNOWN:
-            return Comparison(
-                "raises", _happened(happened, describer), _expected(expected, pattern, describer)
-            )
+            return Comparison("raises", _expected(expected, describer), _happened(happened, describer))
     return None
 
 
@@ -260,12 +257,9 @@ def _happened(error: object, describer: Describer) -> Operand:
     return _NOTHING_RAISED if error is None else _operand(error, describer)
 
 
-def _expected(expected: object, pattern: object, describer: Describer) -> Operand:
+def _expected(expected: object, describer: Describer) -> Operand:
     kinds = expected if isinstance(expected, tuple) else (expected,)
     text = " or ".join(type_name(k) if isinstance(k, type) else describer.value(k) for k in kinds)
-    pattern = getattr(pattern, "pattern", pattern)
-    if pattern is not None:
-        text = f"{text or 'an exception'} matching {describer.value(pattern)}"
     return Operand(text, "type")
 
 
@@ -309,8 +303,8 @@ def _from_enclosing_raises(
                 elif _is_expected(error, expected):
                     continue
                 else:
-                    wanted = _expected(expected, None, describer)
-                return Comparison("raises", _happened(error, describer), wanted)
+                    wanted = _expected(expected, describer)
+                return Comparison("raises", wanted, _happened(error, describer))
     return None
 
 

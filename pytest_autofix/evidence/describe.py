@@ -222,7 +222,8 @@ class _Story:
             frames += (place,)
         if isinstance(error, NotImplementedError):
             frames += self._decorated_stub(error)
-        return ExceptionFact(type_name(type(error)), _text_of(error, self._describer), frames)
+        text = self._paths.shorten(_text_of(error, self._describer))
+        return ExceptionFact(type_name(type(error)), text, frames)
 
     def _syntax_frame(self, error: SyntaxError) -> Frame | None:
         """The broken line: it never ran, so no traceback leads to it."""

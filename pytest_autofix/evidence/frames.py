@@ -57,6 +57,13 @@ class ProjectPaths:
             self._known[filename] = self._relative(filename)
         return self._known[filename]
 
+    def shorten(self, text: str) -> str:
+        """`text` with absolute paths below the root made relative, so that it reads the same on every machine."""
+        for root in self._roots:
+            if len(root) > 1:
+                text = text.replace(root + os.sep, "")
+        return text
+
     def _relative(self, filename: str) -> str | None:
         if not filename or filename.startswith("<"):
             return None

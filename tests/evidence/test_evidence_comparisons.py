@@ -71,26 +71,26 @@ UNITTEST = [
     pytest.param("self.assertEqualTwice(1, 2)", ("==", "1", "2"), id="own-helper"),
     pytest.param(
         "with self.assertRaises(ValueError): pass",
-        ("raises", "no exception", "ValueError"),
+        ("raises", "ValueError", "no exception"),
         id="nothing-raised",
     ),
     pytest.param(
         "with self.assertRaises(ValueError): int([])",
         (
             "raises",
-            "TypeError(\"int() argument must be a string, a bytes-like object or a real number, not 'list'\")",
             "ValueError",
+            "TypeError(\"int() argument must be a string, a bytes-like object or a real number, not 'list'\")",
         ),
         id="other-raised",
     ),
     pytest.param(
         "self.assertRaises(ValueError, [].pop)",
-        ("raises", "IndexError('pop from empty list')", "ValueError"),
+        ("raises", "ValueError", "IndexError('pop from empty list')"),
         id="other-raised-in-call",
     ),
     pytest.param(
         "with self.assertRaisesRegex(ValueError, 'digits'): raise ValueError('no')",
-        ("raises", "ValueError('no')", "ValueError matching 'digits'"),
+        ("raises", "ValueError", "ValueError('no')"),
         id="other-message",
     ),
 ]
@@ -121,32 +121,32 @@ def test_unittest(only: Only, test: str, expected: tuple[str, str, str]) -> None
 RAISES = [
     pytest.param(
         "with pytest.raises(ValueError):\n        pass",
-        ("assertion", "no exception", "ValueError"),
+        ("assertion", "ValueError", "no exception"),
         id="nothing",
     ),
     pytest.param(
         "with pytest.raises((ValueError, KeyError)):\n        [].pop()",
-        ("exception", "IndexError('pop from empty list')", "ValueError or KeyError"),
+        ("exception", "ValueError or KeyError", "IndexError('pop from empty list')"),
         id="another",
     ),
     pytest.param(
         "with pytest.raises(json.JSONDecodeError):\n        [].pop()",
-        ("exception", "IndexError('pop from empty list')", "json.decoder.JSONDecodeError"),
+        ("exception", "json.decoder.JSONDecodeError", "IndexError('pop from empty list')"),
         id="attribute-of-a-module",
     ),
     pytest.param(
         "with pytest.raises(kinds()[0]):\n        [].pop()",
-        ("exception", "IndexError('pop from empty list')", "kinds()[0]"),
+        ("exception", "kinds()[0]", "IndexError('pop from empty list')"),
         id="expression-is-not-evaluated",
     ),
     pytest.param(
         "pytest.raises(ValueError, [].pop)",
-        ("exception", "IndexError('pop from empty list')", "ValueError"),
+        ("exception", "ValueError", "IndexError('pop from empty list')"),
         id="call-form",
     ),
     pytest.param(
         "with pytest.raises(IndexError, match='full'):\n        [].pop()",
-        ("assertion", "IndexError('pop from empty list')", "IndexError matching 'full'"),
+        ("assertion", "IndexError", "IndexError('pop from empty list')"),
         id="message",
     ),
 ]

@@ -232,6 +232,25 @@ def test_chain_of_exceptions(only: Only, test: str, types: list[str]) -> None:
     assert failure.kind == "exception"
 
 
+def test_a_decorated_stub_shows_the_function_behind_the_decorator(only: Only) -> None:
+    failure = only(
+        {
+            "decorator.py": """
+            __name__ = "pytest_autofix"
+            def autosolve(function):
+                def unsolved(*args, **kwargs):
+                    raise NotImplementedError(f"{function.__qualname__} is to be solved")
+                return unsolved
+            """,
+            "lib.py": "from decorator import autosolve\n@autosolve\ndef area(width):\n    ...\n",
+            "test_x.py": "import lib\ndef test_x():\n    lib.area(3)\n",
+        }
+    )
+    assert (failure.kind, failure.message) == ("stub", "NotImplementedError: area is to be solved")
+    stub = failure.frames[-1]
+    assert (stub.path, stub.function, stub.source) == ("lib.py", "area", "@autosolve")
+
+
 def test_a_group_of_assertions_is_an_assertion(only: Only) -> None:
     failure = only(
         {
@@ -272,6 +291,7 @@ def test_collection_errors_of_several_files(record: Record) -> None:
         "test_zero.py": ("collection", "collect", None),
     }
     assert found["test_module.py"].exceptions[0].type == "ModuleNotFoundError"
+    assert found["test_name.py"].exceptions[0].message == "cannot import name 'subtract' from 'lib' (lib.py)"
     broken = found["test_syntax.py"].frames[-1]
     assert (broken.path, broken.line, broken.source) == ("broken.py", 1, "def f(:")
     assert [frame.path for frame in found["test_zero.py"].frames] == ["test_zero.py", "lib.py"]
@@ -320,6 +340,7 @@ def test_doctests(record: Record) -> None:
     assert [(frame.path, frame.line) for frame in raised.frames] == [("lib.py", 10), ("lib.py", 13)]
 
 
+@pytest.mark.skipif(not hasattr(pytest, "Subtests"), reason="subtests are part of pytest since 9.0")
 def test_subtests_count_as_one_failure_with_their_parameters(record: Record) -> None:
     recorder = record(
         {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -54,7 +55,7 @@ def hang(pytester: pytest.Pytester, write: Write) -> Callable[..., Failure]:
 def test_a_loop(hang: Callable[..., Failure]) -> None:
     failure = hang({"lib.py": LOOP, "test_x.py": HANG})
     assert (failure.kind, failure.phase) == ("timeout", "call")
-    assert failure.message == "Timeout (>0.4s) from pytest-timeout."
+    assert re.match(r"Timeout \(?>0.4s", failure.message)
     assert [(frame.path, frame.function) for frame in failure.frames] == [
         ("test_x.py", "test_x"),
         ("lib.py", "spin"),
@@ -161,23 +162,23 @@ def test_a_thread_that_never_ends(hang: Callable[..., Failure]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("files", "arguments", "environment", "message"),
+    ("files", "arguments", "environment", "limit"),
     [
-        pytest.param({}, ["--timeout=0.3"], {}, "Timeout (>0.3s)", id="command-line"),
-        pytest.param({"pytest.ini": "[pytest]\ntimeout = 0.3\n"}, [], {}, "Timeout (>0.3s)", id="ini"),
-        pytest.param({}, [], {"PYTEST_TIMEOUT": "0.3"}, "Timeout (>0.3s)", id="environment"),
+        pytest.param({}, ["--timeout=0.3"], {}, "0.3s", id="command-line"),
+        pytest.param({"pytest.ini": "[pytest]\ntimeout = 0.3\n"}, [], {}, "0.3s", id="ini"),
+        pytest.param({}, [], {"PYTEST_TIMEOUT": "0.3"}, "0.3s", id="environment"),
         pytest.param(
             {"test_x.py": "import lib, pytest\n@pytest.mark.timeout(0.3)\ndef test_x():\n    lib.spin(1)\n"},
             [],
             {},
-            "Timeout (>0.3s)",
+            "0.3s",
             id="marker",
         ),
         pytest.param(
             {"pytest.ini": "[pytest]\ntimeout_method = thread\n"},
             [],
             {},
-            "Timeout (>0.6s)",
+            "0.6s",
             id="method-in-ini",
         ),
     ],
@@ -188,12 +189,12 @@ def test_the_user_s_own_limit_wins(
     files: dict[str, str],
     arguments: list[str],
     environment: dict[str, str],
-    message: str,
+    limit: str,
 ) -> None:
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     failure = hang({"lib.py": LOOP, "test_x.py": HANG, **files}, *arguments, seconds=0.6)
-    assert failure.message.startswith(message)
+    assert f">{limit}" in failure.message
 
 
 def test_zero_switches_the_limit_off(pytester: pytest.Pytester) -> None:
