@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import doctest
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import FunctionType, TracebackType
+from types import FunctionType
 from typing import Any
 
 import pytest
 
+from pytest_autofix.evidence.chain import (
+    doctest_failure,
+    exception_chain,
+    exception_text,
+    is_timeout,
+    leaves_of,
+    missing_import,
+    only_raises,
+    tracebacks,
+)
 from pytest_autofix.evidence.comparisons import AssertWatch, doctest_comparison, find_comparison
 from pytest_autofix.evidence.failure import Comparison, ExceptionFact, Failure, Frame, Kind, Phase
 from pytest_autofix.evidence.frames import (
     Place,
     ProjectPaths,
-    parse_file,
     places,
     source_line,
     to_frames,
@@ -28,13 +36,10 @@ from pytest_autofix.evidence.values import Describer, type_name
 
 __all__ = ["describe_collection", "describe_item", "describe_text", "is_strict_xpass"]
 
-_CHAIN = 8  # exceptions of one failure
 _MESSAGE_LIMIT = 300
 _OUTPUT_LIMIT = 8000
-_TIMEOUT = re.compile(r"Timeout \(?>")
 _NO_HANG = Hang()
 _CRASH = re.compile(r"worker '.+' crashed while running|running the test CRASHED with signal")
-_NAME_NOT_FOUND = re.compile(r"cannot import name '([^']+)'")
 
 
 def describe_item(
@@ -146,7 +151,7 @@ class _Story:
         self._paths = paths
         self._describer = describer
         self._test_file = "" if item is None else _test_path(item, paths)
-        chain = list(_chain(error))
+        chain = list(exception_chain(error))
         first = chain[0]
         leaves = [leaf for leaf in chain if not isinstance(leaf, BaseExceptionGroup)] or chain
         stack = places(leaves[0].__traceback__, paths)
@@ -154,10 +159,10 @@ class _Story:
         if self.comparison is None:
             self.comparison = self._find_comparison(error, leaves[0], stack)
         elif not self.comparison.explanation:  # numbers: pytest has nothing to add to the assert itself
-            text = _text_of(leaves[0], describer)
+            text = exception_text(leaves[0], describer)
             self.comparison = dataclasses.replace(self.comparison, explanation=text)
         self.kind = self._kind(error, chain, phase)
-        self.missing = _missing(leaves[0]) if self.kind == "import" else None
+        self.missing = missing_import(leaves[0]) if self.kind == "import" else None
         facts = [self._fact(one) for one in chain]
         example = _doctest_frame(error, item, describer)
         if example is not None:
@@ -172,19 +177,19 @@ class _Story:
     def _find_comparison(
         self, error: BaseException, leaf: BaseException, stack: list[Place]
     ) -> Comparison | None:
-        failure = _doctest_failure(error)
+        failure = doctest_failure(error)
         if isinstance(failure, doctest.DocTestFailure):
             return doctest_comparison(failure, self._describer)
         return find_comparison(leaf, leaf.__traceback__, stack, self._describer)
 
     def _kind(self, error: BaseException, chain: list[BaseException], phase: Phase) -> Kind:
-        if any(_is_timeout(one, self._describer) for one in chain):
+        if any(is_timeout(one, self._describer) for one in chain):
             return "timeout"
         first = chain[0]
         if isinstance(first, BaseExceptionGroup):
-            kinds = {self._own_kind(leaf) for leaf in _leaves(first)}
+            kinds = {self._own_kind(leaf) for leaf in leaves_of(first)}
             kind = kinds.pop() if len(kinds) == 1 else "exception"
-        elif isinstance(_doctest_failure(error), doctest.DocTestFailure):
+        elif isinstance(doctest_failure(error), doctest.DocTestFailure):
             kind = "assertion"
         else:
             kind = self._own_kind(first)
@@ -205,7 +210,7 @@ class _Story:
 
     def _is_stub(self, error: NotImplementedError) -> bool:
         """Raised by the `@autosolve` decorator, or by a function of the project that does nothing else."""
-        frames = [traceback.tb_frame for traceback in _tracebacks(error.__traceback__)]
+        frames = [traceback.tb_frame for traceback in tracebacks(error.__traceback__)]
         if not frames:
             return False
         last = frames[-1]
@@ -214,7 +219,7 @@ class _Story:
         path = self._paths.relative(last.f_code.co_filename)
         if path is None or path == self._test_file:
             return False
-        return _only_raises(last.f_code.co_filename, last.f_code.co_name, last.f_lineno)
+        return only_raises(last.f_code.co_filename, last.f_code.co_name, last.f_lineno)
 
     def _fact(self, error: BaseException) -> ExceptionFact:
         frames = to_frames(places(error.__traceback__, self._paths), self._describer)
@@ -222,7 +227,7 @@ class _Story:
             frames += (place,)
         if isinstance(error, NotImplementedError):
             frames += self._decorated_stub(error)
-        text = self._paths.shorten(_text_of(error, self._describer))
+        text = self._paths.shorten(exception_text(error, self._describer))
         return ExceptionFact(type_name(type(error)), text, frames)
 
     def _syntax_frame(self, error: SyntaxError) -> Frame | None:
@@ -235,7 +240,7 @@ class _Story:
 
     def _decorated_stub(self, error: NotImplementedError) -> tuple[Frame, ...]:
         """The function behind `@autosolve`: its own body never runs, only the decorator holds it."""
-        frame = next((tb.tb_frame for tb in reversed(list(_tracebacks(error.__traceback__)))), None)
+        frame = next((tb.tb_frame for tb in reversed(list(tracebacks(error.__traceback__)))), None)
         if frame is None or frame.f_globals.get("__name__") != "pytest_autofix":
             return ()
         for value in frame.f_locals.values():
@@ -250,123 +255,21 @@ class _Story:
             if not line and fact.frames:
                 return fact.frames[-1].source or "AssertionError"
             return line or "AssertionError"
-        if isinstance(_doctest_failure(error), doctest.DocTestFailure):
+        if isinstance(doctest_failure(error), doctest.DocTestFailure):
             return line
         name = fact.type.rpartition(".")[2]
         return f"{name}: {line}" if line else name
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The exception that ended the phase, without pytest's wrapping, then what it holds and what caused it."""
-    seen: set[int] = set()
-    waiting: list[BaseException | None] = [_unwrapped(error)]
-    while waiting and len(seen) < _CHAIN:
-        current = waiting.pop(0)
-        if current is None or id(current) in seen:
-            continue
-        seen.add(id(current))
-        yield current
-        inner = list(_leaves(current)) if isinstance(current, BaseExceptionGroup) else []
-        cause = current.__cause__
-        if cause is None and not current.__suppress_context__:
-            cause = current.__context__
-        waiting = [*inner, cause, *waiting]
-
-
-def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
-    waiting: list[BaseException] = [group]
-    for _ in range(1000):
-        if not waiting:
-            return
-        current = waiting.pop(0)
-        if isinstance(current, BaseExceptionGroup):
-            waiting = [*current.exceptions, *waiting]
-        else:
-            yield current
-
-
-def _unwrapped(error: BaseException) -> BaseException:
-    """pytest reports an import error as a text in an exception of its own; the real one is its cause."""
-    for _ in range(_CHAIN):
-        failure = _doctest_failure(error)
-        if isinstance(failure, doctest.UnexpectedException):
-            error = failure.exc_info[1]
-        elif isinstance(failure, doctest.DocTestFailure):
-            return failure
-        elif type(error).__module__.startswith("_pytest.") and not isinstance(error, pytest.fail.Exception):
-            inner = getattr(error, "cause", None) or error.__cause__
-            if not isinstance(inner, BaseException):
-                return error
-            error = inner
-        else:
-            return error
-    return error
-
-
-def _doctest_failure(error: BaseException) -> doctest.DocTestFailure | doctest.UnexpectedException | None:
-    failures = getattr(error, "failures", None) if type(error).__module__ == "_pytest.doctest" else None
-    first = failures[0] if failures else error
-    return first if isinstance(first, doctest.DocTestFailure | doctest.UnexpectedException) else None
-
-
 def _doctest_frame(error: BaseException, item: pytest.Item | None, describer: Describer) -> Frame | None:
     """The example in the docstring; doctest runs it under an invented file name."""
-    failure = _doctest_failure(error)
+    failure = doctest_failure(error)
     if failure is None or item is None:
         return None
     example = failure.example
     source = describer.text(example.source.strip(), limit=400)
     path = item.nodeid.partition("::")[0]
     return Frame(path, (failure.test.lineno or 0) + example.lineno + 1, failure.test.name, source)
-
-
-def _text_of(error: BaseException, describer: Describer) -> str:
-    if isinstance(error, doctest.DocTestFailure):
-        example = error.example.source.strip()
-        got, want = error.got.strip(), error.example.want.strip()
-        return describer.text(f"{example} printed {got!r}, expected {want!r}")
-    argument = getattr(error, "argname", None)
-    if type(error).__name__ == "FixtureLookupError" and argument is not None:
-        # Its own text shows the internal request object.
-        return describer.text(getattr(error, "msg", None) or f"fixture '{argument}' not found")
-    return describer.exception_message(error)
-
-
-def _is_timeout(error: BaseException, describer: Describer) -> bool:
-    if not isinstance(error, pytest.fail.Exception):
-        return False
-    return _TIMEOUT.match(describer.exception_message(error)) is not None
-
-
-def _missing(error: BaseException) -> tuple[str, str] | None:
-    """Module, and name in it, that could not be imported."""
-    if not isinstance(error, ImportError) or not isinstance(error.name, str):
-        return None
-    if isinstance(error, ModuleNotFoundError):
-        return error.name, ""
-    name = getattr(error, "name_from", None)  # since Python 3.12
-    if name is None:
-        found = _NAME_NOT_FOUND.match(str(error.msg))
-        name = found[1] if found else ""
-    return error.name, str(name)
-
-
-def _only_raises(filename: str, name: str, line: int) -> bool:
-    """Whether the function around a line consists of one `raise`, a docstring aside."""
-    tree = parse_file(filename)
-    for node in ast.walk(tree) if tree is not None else ():
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.name != name:
-            continue
-        body = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
-        if node.lineno <= line <= (node.end_lineno or 0):
-            return len(body) == 1 and isinstance(body[0], ast.Raise)
-    return False
-
-
-def _tracebacks(traceback: TracebackType | None) -> Iterator[TracebackType]:
-    while traceback is not None:
-        yield traceback
-        traceback = traceback.tb_next
 
 
 def _long_text(report: pytest.TestReport | pytest.CollectReport) -> str:
