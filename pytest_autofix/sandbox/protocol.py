@@ -14,6 +14,7 @@ from pytest_autofix.candidates.candidate import Candidate
 
 __all__ = [
     "BatchSession",
+    "Behaviour",
     "ForkServer",
     "Isolation",
     "Job",
@@ -140,6 +141,10 @@ class TrialResult:
     cpu_seconds: float = 0.0  #: of the fork that ran it
 
 
+Behaviour = tuple[tuple[str, bool], ...]
+"""For each input a hash of the result, and whether the call returned at all: neither raised nor ran out of time"""
+
+
 class BatchSession(Protocol):
     """A pytest session that has collected once and forks for each candidate."""
 
@@ -149,6 +154,10 @@ class BatchSession(Protocol):
         self, candidates: Iterable[Candidate], *, seconds: float
     ) -> Iterator[tuple[Candidate, TrialResult]]:
         """Try candidates one after the other until they or `seconds` run out. `seconds` bounds the sum."""
+        ...
+
+    def observe(self, candidates: Sequence[Candidate], *, seconds: float) -> list[Behaviour]:
+        """What each candidate does on inputs like those of the tests, in their order; empty where it is unknown."""
         ...
 
     def close(self) -> None: ...

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
-from pytest_autofix.sandbox.protocol import PhaseResult, RunResult, TrialResult
+from pytest_autofix.sandbox.protocol import Behaviour, PhaseResult, RunResult, TrialResult
 from pytest_autofix.sandbox.wire import MAX_FRAME
 
-__all__ = ["Assembly", "Ended", "FrameParser", "Tail", "read_trial"]
+__all__ = ["Assembly", "Ended", "FrameParser", "Tail", "read_behaviour", "read_trial"]
 
 _PHASES = ("setup", "call", "teardown", "collect")
 _OUTCOMES = ("passed", "failed", "skipped")
@@ -239,6 +239,14 @@ def read_trial(event: dict[str, Any]) -> TrialResult | None:
         )
     except (KeyError, TypeError, ValueError):
         return None
+
+
+def read_behaviour(event: dict[str, Any]) -> Behaviour:
+    """The results that a batch's worker reports, empty if they are malformed."""
+    try:
+        return tuple((_text(result), normal is True) for result, normal in event["results"])
+    except (KeyError, TypeError, ValueError):
+        return ()
 
 
 def _text(value: object) -> str:

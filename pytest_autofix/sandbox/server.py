@@ -7,14 +7,14 @@ import dataclasses
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pytest_autofix.candidates.candidate import Candidate
 from pytest_autofix.errors import SandboxError
 from pytest_autofix.sandbox.process import Keeper, Message
-from pytest_autofix.sandbox.protocol import Job, RunResult, TrialResult, Workspace
-from pytest_autofix.sandbox.results import Assembly, Ended, read_trial
+from pytest_autofix.sandbox.protocol import Behaviour, Job, RunResult, TrialResult, Workspace
+from pytest_autofix.sandbox.results import Assembly, Ended, read_behaviour, read_trial
 
 __all__ = ["KeeperBatch", "KeeperForkServer", "hello_frame", "job_frame", "run_job"]
 
@@ -219,11 +219,34 @@ class KeeperBatch:
                     self.close()
                 waiting = deque(self._send(sent.position, sent.candidate) for sent in waiting)
 
-    def _send(self, position: int, candidate: Candidate) -> _Sent:
+    def observe(self, candidates: Sequence[Candidate], *, seconds: float) -> list[Behaviour]:
+        """See `BatchSession.observe`. A session that dies on the way leaves the rest unknown."""
+        deadline = time.monotonic() + seconds
+        found: list[Behaviour] = []
+        for candidate in candidates:
+            sent = self._send(len(found), candidate, "observe")
+            message = self._receive("observed", sent.id, deadline)
+            found.append(read_behaviour(message) if message is not None else ())
+        return found
+
+    def _receive(self, kind: str, index: int, deadline: float) -> dict[str, Any] | None:
+        while self._keeper is not None and (left := deadline - time.monotonic()) > 0:
+            if not self._arrived:
+                self._arrived += self._keeper.poll(left)
+            while self._arrived:
+                message = self._arrived.popleft()
+                if message.ended is not None:
+                    self._drop()
+                    return None
+                if message.event.get("e") == kind and message.event.get("index") == index:
+                    return message.event
+        return None
+
+    def _send(self, position: int, candidate: Candidate, op: str = "try") -> _Sent:
         self._next_id += 1
         edits = [[edit.path, edit.start, edit.end, edit.text] for edit in candidate.edits]
         if self._keeper is not None:
-            self._keeper.send_trial({"op": "try", "index": self._next_id, "edits": edits})
+            self._keeper.send_trial({"op": op, "index": self._next_id, "edits": edits})
         return _Sent(self._next_id, position, candidate)
 
     def _await(self, sent: _Sent, deadline: float) -> TrialResult | None:

@@ -6,9 +6,11 @@ forged by the code under test. It serves screening and evidence; the verdict res
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import functools
 import gc
+import hashlib
 import os
 import select
 import signal
@@ -22,12 +24,14 @@ import pytest
 
 # Relative: inside, this folder is a package of its own under a name that no project uses (see runner.py), so that
 # a module `lines` or `wire` of the project stays importable and pytest_autofix itself is not needed.
+from .behaviour import Call, CallRecorder, observe
 from .lines import LineRecorder
 from .transplant import FunctionIndex, Unsound, transplant
 from .wire import WireBroken, read_frame, write_frame
 
 Emit = Callable[[dict[str, Any]], None]
 
+OBSERVE_FACTOR = 10  #: CPU time of looking at behaviour, in trials
 MESSAGE_LIMIT = 2000  #: characters of a crash message
 
 
@@ -138,6 +142,11 @@ def _message(report: Any) -> str:
     return text[:MESSAGE_LIMIT]
 
 
+def _outcomes(told: Sequence[dict[str, Any]]) -> list[tuple[str, str, str]]:
+    """Node id, outcome and message of each test that a fork has told of."""
+    return [(message["id"], message["outcome"], message["message"]) for message in told if "id" in message]
+
+
 def _discard(output: os.stat_result) -> None:
     """Send every descriptor that leads to `output` (pytest keeps copies) to nowhere: trials would fill it."""
     null = os.open(os.devnull, os.O_WRONLY)
@@ -189,6 +198,7 @@ class Batch:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         sound, detail = self._check_unmodified(session.items)
+        calls: list[Call] | None = None
         index = FunctionIndex({os.path.join(self.root, path): path for path in self.originals})  # noqa: PTH118
         gc.collect()
         gc.freeze()  # keeps the collector from touching shared pages in every fork
@@ -198,6 +208,10 @@ class Batch:
             while (frame := read_frame(self.jobs_fd)) is not None and frame["op"] != "end":
                 if frame["op"] == "try":
                     self._trial(session.items, index, frame)
+                elif frame["op"] == "observe":
+                    if calls is None:
+                        calls = self._record_calls(session.items, index)
+                    self._observe(calls, index, frame)
         return True
 
     def _check_unmodified(self, items: Sequence[pytest.Item]) -> tuple[bool, str]:
@@ -208,7 +222,8 @@ class Batch:
         start = 0
         while start < len(items):
             rest = items[start:]
-            outcomes, ending, _ = self._fork(functools.partial(self._run_items, rest, stop_at_red=False))
+            told, ending, _ = self._fork(functools.partial(self._run_items, rest, stop_at_red=False))
+            outcomes = _outcomes(told)
             for nodeid, outcome, _ in outcomes:
                 if outcome != self.expected.get(nodeid):
                     return False, f"{nodeid} is {outcome} here, not {self.expected.get(nodeid)}"
@@ -232,7 +247,8 @@ class Batch:
             else:
                 self._run_items(items, tell, stop_at_red=True)
 
-        outcomes, ending, cpu = self._fork(body)
+        told, ending, cpu = self._fork(body)
+        outcomes = _outcomes(told)
         event: dict[str, Any] = {"e": "trial", "index": frame["index"], "failed": "", "message": ""}
         event["passed"] = [nodeid for nodeid, outcome, _ in outcomes if outcome == "passed"]
         if ending in ("invalid", "unsound"):
@@ -247,6 +263,41 @@ class Batch:
             event["failed"] = items[len(outcomes)].nodeid if len(outcomes) < len(items) else ""
         event |= {"seconds": time.perf_counter() - began, "cpu": cpu}
         self.emit(event)
+
+    def _record_calls(self, items: Sequence[pytest.Item], index: FunctionIndex) -> list[Call]:
+        """Arguments that the tests give to functions under repair; collected in a fork, as everything that runs."""
+
+        def body(tell: Emit) -> None:
+            def tell_call(call: Call) -> None:
+                tell({"call": [call[0], base64.b64encode(call[1]).decode("ascii")]})
+
+            # A failing test may never end: those that passed come first.
+            ordered = sorted(items, key=lambda item: self.expected.get(item.nodeid) != "passed")
+            with CallRecorder(index.functions(), index.absolute.values(), tell_call):
+                self._run_items(ordered, lambda message: None, stop_at_red=False)
+            tell({"verdict": "done"})
+
+        told, _, _ = self._fork(body, OBSERVE_FACTOR * self.cpu_seconds)
+        return [(name, base64.b64decode(data)) for name, data in (m["call"] for m in told if "call" in m)]
+
+    def _observe(self, calls: Sequence[Call], index: FunctionIndex, frame: dict[str, Any]) -> None:
+        def body(tell: Emit) -> None:
+            with contextlib.suppress(SyntaxError, Unsound):
+                transplant(index, self.originals, frame["edits"])
+                for text in observe(calls, index.named):
+                    tell(
+                        {
+                            "result": hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[
+                                :16
+                            ],
+                            "normal": not text.startswith(("raises ", "timeout", "unknown")),
+                        }
+                    )
+            tell({"verdict": "done"})
+
+        told, _, _ = self._fork(body, OBSERVE_FACTOR * self.cpu_seconds)
+        results = [[message["result"], message["normal"]] for message in told if "result" in message]
+        self.emit({"e": "observed", "index": frame["index"], "results": results})
 
     def _run_items(self, items: Sequence[pytest.Item], tell: Emit, *, stop_at_red: bool) -> None:
         """Runs inside the fork."""
@@ -273,8 +324,11 @@ class Batch:
                 break
         tell({"verdict": "done"})
 
-    def _fork(self, body: Callable[[Emit], None]) -> tuple[list[tuple[str, str, str]], str, float]:
+    def _fork(
+        self, body: Callable[[Emit], None], cpu_seconds: float = 0.0
+    ) -> tuple[list[dict[str, Any]], str, float]:
         """Run `body` in a fork: what it told; `done`, `invalid`, `unsound`, `timeout` or `crashed`; CPU seconds."""
+        limit = cpu_seconds or self.cpu_seconds
         reader, writer = os.pipe()
         child = os.fork()
         if child == 0:
@@ -284,29 +338,28 @@ class Batch:
                 os.setpgid(0, 0)
                 # The default action of SIGPROF ends the process, whatever the candidate catches.
                 signal.signal(signal.SIGPROF, signal.SIG_DFL)
-                signal.setitimer(signal.ITIMER_PROF, self.cpu_seconds)
+                signal.setitimer(signal.ITIMER_PROF, limit)
                 body(lambda message: write_frame(writer, message))
                 status = 0
             finally:
                 os._exit(status)
         os.close(writer)
-        told, timed_out = self._listen(reader)
+        told, timed_out = self._listen(reader, limit)
         os.close(reader)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)
         with contextlib.suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
         _, status, usage = os.wait4(child, 0)
-        outcomes = [(m["id"], m["outcome"], m["message"]) for m in told if "id" in m]
         verdict = next((m["verdict"] for m in told if "verdict" in m), "")
         if not verdict:
             killed_by_timer = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGPROF
             verdict = "timeout" if timed_out or killed_by_timer else "crashed"
-        return outcomes, verdict, usage.ru_utime + usage.ru_stime
+        return told, verdict, usage.ru_utime + usage.ru_stime
 
-    def _listen(self, reader: int) -> tuple[list[dict[str, Any]], bool]:
+    def _listen(self, reader: int, limit: float) -> tuple[list[dict[str, Any]], bool]:
         told: list[dict[str, Any]] = []
-        deadline = time.monotonic() + 4 * self.cpu_seconds + 1  # a sleeping candidate uses no CPU time
+        deadline = time.monotonic() + 4 * limit + 1  # a sleeping candidate uses no CPU time
         while (left := deadline - time.monotonic()) > 0:
             ready, _, _ = select.select([reader], [], [], left)
             if not ready:

@@ -38,6 +38,20 @@ class FunctionIndex:
         """Functions that run `code`, which was compiled from the original text."""
         return self._functions.get(_key(code), [])
 
+    def functions(self) -> list[FunctionType]:
+        """All of them that have a name of their own: no lambda, no comprehension."""
+        return [
+            function
+            for functions in self._functions.values()
+            for function in functions
+            if not function.__code__.co_name.startswith("<")
+        ]
+
+    def named(self, qualname: str) -> FunctionType | None:
+        """The live function of a qualified name, None if there is none or more than one file has it."""
+        found = [functions for (_, name, _), functions in self._functions.items() if name == qualname]
+        return found[0][0] if len(found) == 1 else None
+
     def imported(self, relative: str) -> bool:
         """Whether the file has any live function, that is: was imported from where the edit would go."""
         return any(filename == self.absolute[relative] for filename, _, _ in self._functions)

@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Self
 
-from pytest_autofix.candidates.candidate import Candidate
+from pytest_autofix.candidates.candidate import Candidate, Origin
+from pytest_autofix.candidates.search.behaviour import choose_by_behaviour
 from pytest_autofix.errors import PatchError, SandboxError
 from pytest_autofix.patching.changes import changes_of
 from pytest_autofix.sandbox.protocol import (
@@ -156,6 +157,16 @@ class Executor:
         )
         return self.server.run(job)
 
+    def prefer(self, candidates: Sequence[Candidate], *, seconds: float) -> tuple[list[Candidate], int]:
+        """Plausible candidates in the order of their likelihood, and how many behaviours they have (0: unknown)."""
+        batch = next((worker.batch for worker in self._workers if worker.batch is not None), None)
+        if batch is None or len(candidates) < 2:
+            return list(candidates), 0
+        unchanged = Candidate((), Origin("search"))
+        original, *observed = batch.observe([unchanged, *candidates], seconds=seconds)
+        choice = choose_by_behaviour(original, observed)
+        return [candidates[position] for position in choice.order], choice.behaviours
+
     @property
     def server(self) -> ForkServer:
         """A warm one, for runs of their own."""
@@ -206,7 +217,7 @@ class _Worker:
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
         self._server: ForkServer | None = None
-        self._batch: BatchSession | None = None
+        self.batch: BatchSession | None = None
         self._batch_tried = False
 
     @property
@@ -219,15 +230,15 @@ class _Worker:
         executor = self._executor
         if not self._batch_tried:
             self._batch_tried = True
-            self._batch = executor.open_batch(self.server)
-        if self._batch is None:
+            self.batch = executor.open_batch(self.server)
+        if self.batch is None:
             for candidate in candidates:
                 if time.monotonic() > deadline:
                     return
                 yield self.try_alone(candidate, seconds=max(executor.trial_seconds, 1.0))
             return
         left = deadline - time.monotonic()
-        for candidate, result in self._batch.try_candidates(candidates, seconds=left):
+        for candidate, result in self.batch.try_candidates(candidates, seconds=left):
             if result.status == "unsound":
                 yield self.try_alone(candidate, seconds=max(executor.trial_seconds, 1.0))
             else:
@@ -239,9 +250,9 @@ class _Worker:
         return self._executor.run_alone(self.server, candidate, seconds)
 
     def close(self) -> None:
-        if self._batch is not None:
+        if self.batch is not None:
             with contextlib.suppress(SandboxError):
-                self._batch.close()
+                self.batch.close()
         if self._server is not None:
             self._server.close()
 

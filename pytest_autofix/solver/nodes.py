@@ -50,6 +50,7 @@ SETTLE_COUNT = 15  #: or until there are so many
 SLOW_SHARE = 0.3  #: of the search's time goes at most to candidates that ran out of time
 SLOW_SECONDS = 5.0  #: for each of them
 VERDICTS = 8  #: candidates of one task that are judged before it is given up as `rejected`
+COMPARE_SECONDS = 10.0  #: for the behaviour of all plausible candidates of a step
 TICK_SECONDS = 0.5  #: between two progress events
 
 
@@ -302,10 +303,11 @@ class _Step:
         """What the step adds to the state."""
         self._tell()
         plausible = sorted(self.plausible, key=lambda candidate: -candidate.score)
-        known = self._state["plausible"]
+        plausible, behaviours = self._context.executor.prefer(plausible, seconds=COMPARE_SECONDS)
         return Update(
             pending=[],
-            plausible=[*known, *(candidate_to_json(candidate) for candidate in plausible)],
+            plausible=[candidate_to_json(candidate) for candidate in plausible],
+            behaviours=max(behaviours, self._state["behaviours"]),
             tried=self._tried,
             tallies=self._tallies,
             best=self._best,
@@ -339,6 +341,7 @@ def verify(state: SolveState, runtime: Runtime[Context]) -> Update:
         must_pass=context.task.nodeids,
         server=context.executor.server,
         guards=len(context.executor.guards),
+        behaviours=state["behaviours"],
     )
     runtime.stream_writer(
         events.VerdictGiven(

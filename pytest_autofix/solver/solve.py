@@ -117,6 +117,16 @@ def solve_task(
     return _result(task, state, executor, originals, time.perf_counter() - began)
 
 
+def _doubt(state: SolveState) -> tuple[str, ...]:
+    if state["behaviours"] < 2 or not state["solution"]:
+        return ()
+    text = (
+        f"{state['behaviours']} different behaviours passed the tests of this task; the one that changes the program's "
+        "other results least was taken: read it with care, or add a test that tells them apart"
+    )
+    return (text,)
+
+
 def _result(
     task: Task, state: SolveState, executor: Executor, originals: Mapping[str, bytes], seconds: float
 ) -> TaskResult:
@@ -135,5 +145,5 @@ def _result(
         seconds=seconds,
         warm_trials=executor.warm_trials,
         warm_cpu_seconds=executor.warm_cpu_seconds,
-        notes=tuple(executor.notes),
+        notes=(*executor.notes, *_doubt(state)),
     )

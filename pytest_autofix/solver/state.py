@@ -87,6 +87,7 @@ class SolveState(TypedDict):
     tallies: Annotated[dict[str, Tally], add_tallies]
     attempts: Annotated[list[AttemptState], operator.add]
     refused: Annotated[list[dict[str, Any]], operator.add]  #: {"candidate", "verdict"} that was not accepted
+    behaviours: int  #: different ones among the plausible candidates; 0 if unknown
     best: int  #: most failing tests that one candidate made pass without an accepted verdict
     solution: dict[str, Any] | None
     verdict: dict[str, Any] | None
@@ -104,6 +105,7 @@ class Update(TypedDict, total=False):
     tallies: dict[str, Tally]
     attempts: list[AttemptState]
     refused: list[dict[str, Any]]
+    behaviours: int
     best: int
     solution: dict[str, Any] | None
     verdict: dict[str, Any] | None
@@ -121,6 +123,7 @@ def initial_state(stage: Stage) -> SolveState:
         tallies={},
         attempts=[],
         refused=[],
+        behaviours=0,
         best=0,
         solution=None,
         verdict=None,

@@ -34,11 +34,13 @@ class Judge:
         must_pass: Sequence[str],
         server: ForkServer | None = None,
         guards: int = 0,
+        behaviours: int = 0,
     ) -> Verdict:
         """Run the checks until one fails; the others are `not_run` and say so.
 
         `server`: a warm one for the screen, which is left out without it. `guards`: how many tests that passed
-        before are known to reach the changed code, for the grade. Raises `SandboxError` if there is no verdict.
+        before are known to reach the changed code, and `behaviours`: how many different ones passed the tests, for
+        the grade. Raises `SandboxError` if there is no verdict.
         """
         checks: dict[str, Check] = {}
         began = time.perf_counter()
@@ -46,7 +48,7 @@ class Judge:
         seconds = time.perf_counter() - began
         if reasons:
             checks["paths"] = Check("paths", "failed", "; ".join(reasons[:3]), seconds)
-            return _verdict(checks, guards)
+            return _verdict(checks, guards, behaviours)
         names = ", ".join(change.path for change in changes)
         checks["paths"] = Check("paths", "passed", f"only editable files: {names}", seconds)
         changed = Changed(
@@ -56,28 +58,29 @@ class Judge:
         if server is not None:
             checks["screen"] = screen(server, self.baseline, changed, must_pass=must_pass, limits=self.limits)
             if checks["screen"].status == "failed":
-                return _verdict(checks, guards)
+                return _verdict(checks, guards, behaviours)
         else:
             checks["screen"] = Check("screen", "not_run", "confirmed without a warm process")
         checks["confirm"] = confirm(
             self.sandbox, self.baseline, changed, must_pass=must_pass, limits=self.limits
         )
-        return _verdict(checks, guards)
+        return _verdict(checks, guards, behaviours)
 
 
-def _verdict(done: dict[str, Check], guards: int) -> Verdict:
+def _verdict(done: dict[str, Check], guards: int, behaviours: int) -> Verdict:
     refused = next((name for name, check in done.items() if check.status == "failed"), "")
     missing = f"refused by {refused} before" if refused else NOT_BUILT
     checks = tuple(done.get(name, Check(name, "not_run", missing)) for name in CHECKS)
     accepted = not refused and checks[CHECKS.index("confirm")].status == "passed"
-    return Verdict(accepted, _grade(accepted, guards), checks)
+    return Verdict(accepted, _grade(accepted, guards, behaviours), checks)
 
 
-def _grade(accepted: bool, guards: int) -> Grade:
-    """B: tests that passed before reach the changed code and still pass. C: only the repaired tests speak for it.
+def _grade(accepted: bool, guards: int, behaviours: int) -> Grade:
+    """B: tests that passed before reach the changed code and still pass, and no other behaviour was found that passes
+    the tests. C: only the repaired tests speak for it, or they would have taken something else as well.
 
     A needs the checks that say more than passing tests do.
     """
     if not accepted:
         return "-"
-    return "B" if guards else "C"
+    return "B" if guards and behaviours <= 1 else "C"
