@@ -21,16 +21,55 @@ if TYPE_CHECKING:
     from pytest_autofix.console import Console
     from pytest_autofix.evidence.failure import Failure
 
-__all__ = ["Controller", "verify_patch"]
+__all__ = ["Controller", "Selection", "verify_patch"]
 
 log = logging.getLogger("pytest_autofix")
+
+PLAIN_WIDTH = 80  #: with `-p no:terminal` there is no writer that knows the screen
+
+
+class Selection:
+    """What was collected, and of that what failed in an earlier run. Registered in every process that runs tests."""
+
+    def __init__(self, config: pytest.Config, settings: Settings) -> None:
+        """Raises `pytest.UsageError` for a report that cannot be read."""
+        self._config = config
+        self._earlier: frozenset[str] | None = None
+        self.whole: tuple[str, ...] = ()  #: node ids; none on the controller of xdist, which collects nothing
+        self.marked: set[str] = set()
+        if settings.earlier is not None:
+            try:
+                self._earlier = frozenset(read_earlier(settings.earlier, config.rootpath))
+            except ConfigurationError as error:
+                raise pytest.UsageError(str(error)) from None
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None]:
+        yield
+        self.whole = tuple(item.nodeid for item in items)
+        self.marked = {item.nodeid for item in items if item.get_closest_marker("autosolve")}
+        if self._earlier is not None:
+            failed = self._earlier
+            dropped = [item for item in items if not _named(item.nodeid, failed)]
+            items[:] = [item for item in items if _named(item.nodeid, failed)]
+            self._config.hook.pytest_deselected(items=dropped)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        # The keywords of a report hold the names of markers, but those of files and functions as well.
+        if not self.whole and "autosolve" in report.keywords:
+            self.marked.add(report.nodeid)
 
 
 class Controller:
     """Registered under `--autosolve` in the process that the user started."""
 
     def __init__(
-        self, config: pytest.Config, settings: Settings, recorder: Recorder, sys_path: Sequence[str]
+        self,
+        config: pytest.Config,
+        settings: Settings,
+        recorder: Recorder,
+        selection: Selection,
+        sys_path: Sequence[str],
     ) -> None:
         """Raises `pytest.UsageError` for what can be known to fail before any test has run."""
         from pytest_autofix.preflight import check_settings
@@ -39,27 +78,14 @@ class Controller:
         self._config = config
         self._settings = settings
         self._recorder = recorder
+        self._selection = selection
         self._invocation = read_invocation(config, settings, sys_path)
         self._interrupted = False
-        self._marked: set[str] = set()
-        self._whole: tuple[str, ...] = ()
         try:
-            self._earlier = read_earlier(settings.earlier, config.rootpath) if settings.earlier else ()
             check_settings(settings)
             prepare_state_folder(config.rootpath)
         except (ConfigurationError, SandboxUnavailable) as error:
             raise pytest.UsageError(str(error)) from None
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None]:
-        yield
-        self._whole = tuple(item.nodeid for item in items)
-        self._marked = {item.nodeid for item in items if item.get_closest_marker("autosolve")}
-        if self._settings.earlier:
-            failed = frozenset(self._earlier)
-            dropped = [item for item in items if not _named(item.nodeid, failed)]
-            items[:] = [item for item in items if _named(item.nodeid, failed)]
-            self._config.hook.pytest_deselected(items=dropped)
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         self._interrupted = not isinstance(excinfo.value, pytest.Session.Interrupted)
@@ -78,7 +104,7 @@ class Controller:
         """The new exit status, None to leave pytest's own."""
         failures = self._recorder.failures()
         if self._settings.select == "marked":
-            failures = tuple(failure for failure in failures if failure.nodeid in self._marked)
+            failures = tuple(failure for failure in failures if failure.nodeid in self._selection.marked)
         with _console(self._config) as console:
             return _guarded(lambda: self._act(failures, exit_status, console), console, self._config)
 
@@ -90,13 +116,15 @@ class Controller:
                 return None  # the heavy imports below are spared
         from pytest_autofix.run import Request, report_nothing, solve
 
+        # Under xdist with `--autosolve-from` only the failed tests are known here: the sandbox collects the whole.
+        ran = self._recorder.collected() if self._settings.earlier is None else ()
         loaded = third_party_modules(tuple(sys.modules), self._config.rootpath)
         request = Request(
             settings=self._settings,
             invocation=replace(self._invocation, preload=loaded),
             failures=failures,
             slowest=_slowest(self._recorder),
-            collected=self._whole or self._recorder.collected(),
+            collected=self._selection.whole or ran,
             exit_status=exit_status,
         )
         if failures:
@@ -117,6 +145,9 @@ def verify_patch(config: pytest.Config, settings: Settings, sys_path: Sequence[s
             return verify(settings, invocation, console)
         except (ConfigurationError, SandboxUnavailable) as error:
             raise pytest.UsageError(str(error)) from None
+        except KeyboardInterrupt:
+            console.terminal.write_line("autosolve: stopped; there is no verdict", yellow=True)
+            return int(pytest.ExitCode.INTERRUPTED)
         except AutofixError as error:
             console.terminal.write_line(f"autosolve: {error}", red=True)
             return int(pytest.ExitCode.TESTS_FAILED)
@@ -164,7 +195,7 @@ def _console(config: pytest.Config) -> Iterator[Console]:
     try:
         yield Console(
             terminal=reporter if reporter is not None else PlainConsole(sys.__stdout__),
-            width=config.get_terminal_writer().fullwidth,
+            width=config.get_terminal_writer().fullwidth if reporter is not None else PLAIN_WIDTH,
             live=reporter is not None and bool(reporter.isatty),
             ask=ask,
         )

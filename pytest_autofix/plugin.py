@@ -50,6 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _enable(config: pytest.Config, settings: Settings) -> None:
+    from pytest_autofix.controller import Controller, Selection
     from pytest_autofix.errors import ConfigurationError
     from pytest_autofix.evidence.recorder import Recorder
     from pytest_autofix.evidence.time_limit import apply_time_limit
@@ -64,11 +65,11 @@ def _enable(config: pytest.Config, settings: Settings) -> None:
         raise pytest.UsageError(str(error)) from None
     recorder = Recorder()
     config.pluginmanager.register(recorder, "autofix-recorder")
+    selection = Selection(config, settings)
+    config.pluginmanager.register(selection, "autofix-selection")
     if hasattr(config, "workerinput"):
         return  # an xdist worker records, the controller solves
-    from pytest_autofix.controller import Controller
-
-    controller = Controller(config, settings, recorder, config.stash[SYS_PATH])
+    controller = Controller(config, settings, recorder, selection, config.stash[SYS_PATH])
     config.pluginmanager.register(controller, "autofix-controller")
 
 
