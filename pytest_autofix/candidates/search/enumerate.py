@@ -271,7 +271,7 @@ class _Search:
     def _remember(self, source: Source, unit: Unit, program: str, outside: tuple[Splice, ...]) -> bool:
         """Whether the edited unit compiles and was not seen before."""
         code = quiet_compile(program)
-        if code is None:
+        if code is None or not all(text.lstrip().startswith(("import ", "from ")) for _, _, text in outside):
             return False
         key = hash((source.path, unit.start, code_key(code), outside))
         if key in self.seen:

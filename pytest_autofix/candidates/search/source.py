@@ -304,7 +304,10 @@ class Source:
         start = self.line_start(first)
         indent = self.indent_of(first)
         place = self.offset(first, owner.col_offset) if first == owner.lineno else start + len(indent)
-        end = self.span(owner)[1]
+        end, line_end = self.span(owner)[1], self.line_start(owner.end_lineno + 1)
+        rest = self.text[end:line_end].strip()
+        if not rest or rest.startswith("#"):  # what is put behind the last statement lies inside as well
+            end = line_end
         if self.text[start:place].strip():  # `class A: x = 1`, `a = 1; b = 2`: it shares its line
             return Unit(place, end, "")
         return Unit(start, end, "if 1:\n" if indent else "")
