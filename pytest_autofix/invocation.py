@@ -22,7 +22,7 @@ __all__ = ["carried_arguments", "read_invocation", "third_party_modules"]
 _DROPPED_FLAGS = frozenset(
     """--pdb --trace --lf --last-failed --ff --failed-first --nf --new-first --sw --stepwise --sw-skip
     --stepwise-skip --sw-reset --stepwise-reset --cache-clear --autosolve --verbose --quiet --no-cov -v -vv -vvv
-    -vvvv -q -qq -x --exitfirst -l --showlocals --full-trace --setup-show""".split()  # noqa: SIM905 - a word list reads better than a column of quotes
+    -vvvv -q -qq -pno:terminal -x --exitfirst -l --showlocals --full-trace --setup-show""".split()  # noqa: SIM905 - a word list reads better than a column of quotes
 )
 _DROPPED_WITH_VALUE = frozenset(
     """--pdbcls --lfnf --last-failed-no-failures --junitxml --junit-xml --junitprefix --junit-prefix --report-log
@@ -91,7 +91,9 @@ def carried_arguments(words: Iterable[str], *, positional: Iterable[str] = ()) -
         word = pending.popleft()
         name, equals, _ = word.partition("=")
         if name in _KEPT_WITH_VALUE and not equals:
-            kept += (word, *_value(pending))
+            value = _value(pending)
+            if (word, value) != ("-p", ("no:terminal",)):  # it knows the options that a run of ours is given
+                kept += (word, *value)
         elif name in _DROPPED_WITH_VALUE or name.startswith("--autosolve-"):
             if not equals:
                 _value(pending)

@@ -19,10 +19,13 @@ import pytest
 
 from pytest_autofix.settings import Settings
 
-__all__ = ["INSIDE", "add_options", "read_settings"]
+__all__ = ["INSIDE", "ON_TERMINAL", "add_options", "on_a_terminal", "read_settings"]
 
 INSIDE = "PYTEST_AUTOFIX_INSIDE"
 """Set in the environment of every pytest that we start ourselves: `--autosolve` in `addopts` is ignored there."""
+
+ON_TERMINAL = pytest.StashKey[bool]()
+"""Whether a person sits there; asked before pytest's capturing puts files in the place of the terminal"""
 
 Parser = Callable[[str], Any]
 
@@ -163,7 +166,7 @@ def read_settings(config: pytest.Config, environment: Mapping[str, str] = os.env
 
     return Settings(
         enabled=bool(config.getoption("autosolve")) and INSIDE not in environment,
-        mode=values["autosolve_mode"] or ("review" if _on_a_terminal() else "report"),
+        mode=values["autosolve_mode"] or ("review" if config.stash.get(ON_TERMINAL, False) else "report"),
         select=values["autosolve_select"],
         strategy=values["autosolve_strategy"],
         models=(models,) if isinstance(models, str) else tuple(models),
@@ -202,7 +205,8 @@ def _resolve(option: Option, config: pytest.Config, environment: Mapping[str, st
     return tuple(parsed) if option.repeatable else parsed[0]
 
 
-def _on_a_terminal() -> bool:
+def on_a_terminal() -> bool:
+    """Whether questions can be asked and answered. True only outside of pytest's capturing."""
     return all(stream is not None and stream.isatty() for stream in (sys.__stdin__, sys.__stdout__))
 
 

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from pytest_autofix.options import add_options, read_settings
+from pytest_autofix.options import ON_TERMINAL, add_options, on_a_terminal, read_settings
 from pytest_autofix.settings import Settings
 
 __all__: list[str] = []
@@ -30,9 +30,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add_options(parser)
 
 
-@pytest.hookimpl(wrapper=True)
+@pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None]:
     early_config.stash[SYS_PATH] = tuple(sys.path)
+    early_config.stash[ON_TERMINAL] = on_a_terminal()
     return (yield)
 
 

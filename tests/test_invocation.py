@@ -14,6 +14,7 @@ from pytest_autofix.invocation import carried_arguments
         pytest.param(["--autosolve-mode", "apply", "--autosolve-jobs=2", "-k", "a"], [], ["-k", "a"], id="ours"),
         pytest.param(["-k", "tests", "tests"], ["tests"], ["-k", "tests"], id="value-that-looks-like-a-path"),
         pytest.param(["-p", "no:randomly", "-o", "a=b"], [], ["-p", "no:randomly", "-o", "a=b"], id="plugins"),
+        pytest.param(["-p", "no:terminal", "-pno:terminal", "-p", "x"], [], ["-p", "x"], id="no-terminal"),
         pytest.param(["-n", "4", "--dist", "load", "-n2", "-x", "--pdb"], [], [], id="distribution-and-stops"),
         pytest.param(["--junitxml=r.xml", "--report-log", "l", "--cov", "--cov-report", "xml"], [], [], id="reports"),
         pytest.param(["--lf", "--ff", "--sw", "-vv", "-rA", "--tb", "no"], [], [], id="choice-and-looks"),

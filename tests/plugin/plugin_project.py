@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -199,7 +199,7 @@ class Terminal:
         self._process = subprocess.Popen(
             command,
             cwd=project.root,
-            env=project.environment(TERM="xterm"),
+            env=project.environment(TERM="xterm", NO_COLOR="1"),
             stdin=slave,
             stdout=slave,
             stderr=slave,
@@ -227,6 +227,16 @@ class Terminal:
             if not self._read(deadline):
                 raise AssertionError(f"{text!r} was not written:\n{self.output}")
         return place + len(text)
+
+    def wait_until(self, condition: Callable[[], bool], *, seconds: float = TIMEOUT) -> None:
+        """Read until something has happened elsewhere."""
+        deadline = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > deadline or self._process.poll() is not None:
+                raise AssertionError(f"it did not happen:\n{self.output}")
+            ready, _, _ = select.select([self._master], [], [], 0.05)
+            if ready:
+                self._read(deadline)
 
     def type(self, keys: str) -> None:
         """Control characters act as they do on a terminal: `\\x03` is Ctrl-C."""

@@ -63,7 +63,8 @@ def test_model_calls_are_limited(labels: Project) -> None:
     (task,) = run.report["tasks"]
     assert (run.exit_code, task["outcome"]) == (1, "budget")
     assert run.report["totals"]["model_calls"] == 1
-    assert "--autosolve-max-calls" in task["reason"]
+    assert task["reason"] == "model calls: all 1 are spent"
+    run.stdout.fnmatch_lines(["*--autosolve-max-calls*"])
     assert labels.status() == ""
 
 

@@ -30,7 +30,7 @@ def test_exhausted_and_rejected(project: Project) -> None:
         "def test_old():\n    time.sleep(0.8)\n    assert limit() == 10\n",
     ).commit()
     before = project.files()
-    run = project.autosolve("--autosolve-mode=apply", "--autosolve-search-seconds=6")
+    run = project.autosolve("--autosolve-mode=apply", "--autosolve-search-seconds=20")
     assert run.exit_code == 1
     exhausted = run.task("test_secret.py::test_secret[1-48271]")
     assert exhausted["outcome"] == "exhausted"
@@ -64,7 +64,7 @@ def test_endpoint_does_not_answer(project: Project) -> None:
     project.write("calc.py", ADD).write("test_calc.py", ADD_TEST).commit()
     run = project.autosolve(
         "--autosolve-mode=apply",
-        "--autosolve-search-seconds=4",
+        "--autosolve-search-seconds=20",
         "--autosolve-model=some-model",
         f"--autosolve-base-url=http://127.0.0.1:{port}/v1",
     )

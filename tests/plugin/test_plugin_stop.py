@@ -49,8 +49,11 @@ def test_ctrl_c_during_the_baseline(both: Project) -> None:
 
 
 def test_ctrl_c_during_the_search_keeps_what_was_found(both: Project) -> None:
-    with both.start("--autosolve-mode=apply", "--autosolve-search-seconds=300") as terminal:
-        terminal.wait_for("test_calc.py::test_add: solved")
+    events = both.home / "events.jsonl"
+    with both.start(
+        "--autosolve-mode=apply", "--autosolve-search-seconds=300", f"--autosolve-events={events}"
+    ) as terminal:
+        terminal.wait_until(lambda: '"solved"' in events.read_text() if events.exists() else False)
         pressed = time.monotonic()
         terminal.type("\x03")
         run = terminal.end()
@@ -69,8 +72,11 @@ def test_ctrl_c_during_the_search_keeps_what_was_found(both: Project) -> None:
 
 
 def test_killed_during_the_search(both: Project) -> None:
-    with both.start("--autosolve-mode=apply", "--autosolve-search-seconds=300") as terminal:
-        terminal.wait_for("test_calc.py::test_add: solved")
+    events = both.home / "events.jsonl"
+    with both.start(
+        "--autosolve-mode=apply", "--autosolve-search-seconds=300", f"--autosolve-events={events}"
+    ) as terminal:
+        terminal.wait_until(lambda: '"solved"' in events.read_text() if events.exists() else False)
         terminal.kill()
         assert terminal.end(seconds=30).exit_code == -9
         pid = terminal.pid
