@@ -120,9 +120,8 @@ def swap(site: Site) -> Iterator[Replacement]:
 def drop(site: Site) -> Iterator[Replacement]:
     """One operand too many."""
     node = site.node
-    constant = isinstance(node.right, ast.Constant)
-    yield site.replace(node, site.take(node.left), 1.0)
-    yield site.replace(node, site.take(node.right), 0.2 if constant else 0.7)
+    for kept, weight in ((node.left, 1.0), (node.right, 0.8)):  # rarely only a number is left
+        yield site.replace(node, site.take(kept), 0.2 if isinstance(kept, ast.Constant) else weight)
 
 
 @operator("arithmetic.sign", prior=0.4, on=[ast.UnaryOp, ast.Name, ast.Attribute, ast.Call, ast.Subscript])
