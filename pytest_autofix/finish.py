@@ -16,7 +16,7 @@ from pytest_autofix.budget import Budget
 from pytest_autofix.combine import Combined, combine
 from pytest_autofix.errors import AutofixError, SandboxError
 from pytest_autofix.patching.write import sha256_of, write_files
-from pytest_autofix.repair import Repair
+from pytest_autofix.repair import Repair, revise
 from pytest_autofix.report.json_report import write_report
 from pytest_autofix.report.model import (
     AttemptReport,
@@ -49,24 +49,34 @@ class Written:
     combined: Combined  #: what was to be written, after the review
     files: tuple[str, ...] = ()  #: written
     refused: str = ""  #: why nothing was written although something was to be
-    green: bool = False  #: a fresh run of the whole selection on the files as they are now is green
-    note: str = ""  #: what that run said if it was not
+    green: bool | None = (
+        None  #: whether a fresh run of the whole selection on these files is; None: there was none
+    )
+    note: str = ""  #: what that run said if it was not, or why there was none
+    stopped: bool = False  #: by Ctrl-C, when the files were written already
 
 
 def choose(
-    repair: Repair, bench: Workbench, accept: Callable[[TaskResult], bool]
+    repair: Repair, bench: Workbench, accept: Callable[[TaskResult], str]
 ) -> tuple[Combined, tuple[TaskResult, ...]]:
     """Ask for every patch; what was accepted, judged again as a whole if that is less than was offered.
 
-    The second value: those that were declined.
+    `accept`: the reason against a patch, empty if it is accepted. The second value: how each task ended.
     """
-    taken: list[TaskResult] = []
-    declined: list[TaskResult] = []
-    for result in repair.combined.results:
-        (taken if accept(result) else declined).append(result)
-    if not declined:
-        return repair.combined, ()
-    return combine(taken, bench.originals, bench.judge(repair.baseline)), tuple(declined)
+    against = {result.task.fingerprint: accept(result) for result in repair.combined.results}
+    if not any(against.values()):
+        return repair.combined, repair.results
+    alone = [
+        dataclasses.replace(result, outcome="declined", reason=reason, candidate=None, changes=())
+        if (reason := against.get(result.task.fingerprint))
+        else result
+        for result in repair.alone
+    ]
+    offered = [
+        result for result in alone if against.get(result.task.fingerprint) == "" or result.candidate is None
+    ]
+    combined = combine(offered, bench.originals, bench.judge(repair.baseline))
+    return combined, revise(alone, combined)
 
 
 def put_into_tree(combined: Combined, bench: Workbench) -> Written:
@@ -84,11 +94,11 @@ def put_into_tree(combined: Combined, bench: Workbench) -> Written:
     except SandboxError as error:
         return Written(combined, paths, note=str(error))
     except KeyboardInterrupt:
-        return Written(combined, paths, note="stopped by you before the tests were run once more")
+        return Written(combined, paths, note="stopped before the tests were run once more", stopped=True)
     red = sorted(nodeid for nodeid, word in outcomes.items() if word in ("failed", "incomplete"))
     if red or not outcomes:
         note = f"{len(red)} tests still fail, {red[0]} among them" if red else "no test ran"
-        return Written(combined, paths, note=note)
+        return Written(combined, paths, green=False, note=note)
     return Written(combined, paths, green=True)
 
 

@@ -6,13 +6,14 @@ import concurrent.futures
 import contextlib
 import logging
 import secrets
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pytest_autofix.budget import Budget, BudgetLimits
 from pytest_autofix.candidates.model.source import ModelSource
-from pytest_autofix.combine import Combined, combine
+from pytest_autofix.combine import Combined, combine, covered_by
 from pytest_autofix.errors import SandboxError
 from pytest_autofix.evidence.failure import Failure
 from pytest_autofix.preflight import open_events
@@ -28,7 +29,7 @@ from pytest_autofix.tasks.task import Task
 from pytest_autofix.verdict.baseline import Baseline
 from pytest_autofix.workbench import Workbench
 
-__all__ = ["Repair", "Request", "event_stream", "repair"]
+__all__ = ["Repair", "Request", "event_stream", "repair", "revise"]
 
 log = logging.getLogger("pytest_autofix")
 
@@ -50,11 +51,16 @@ class Repair:
     """What came of the failures of one run."""
 
     run: str
-    results: tuple[TaskResult, ...]  #: one for each task, in the order pytest saw them
+    alone: tuple[TaskResult, ...]  #: how each task ended by itself, in the order pytest saw them
     combined: Combined  #: the patches that go together, judged as one
     baseline: Baseline
     budget: Budget
     stopped: bool = False  #: by Ctrl-C
+
+    @property
+    def results(self) -> tuple[TaskResult, ...]:
+        """How each task ended with the patches put together."""
+        return revise(self.alone, self.combined)
 
 
 def repair(
@@ -88,12 +94,20 @@ def repair(
     hopeless = [_without_target(task, bench, baseline) for task in tasks if not task.targets]
     worked = [task for task in tasks if task.targets]
     model = source(budget)
+    accepted: list[TaskResult] = []
+    lock = threading.Lock()
     with open_checkpoints(bench.state_folder) as checkpointer:
 
         def work(task: Task) -> TaskResult:
             target = task.targets[0]
             sink.emit(events.TaskStarted(task.fingerprint, task.nodeids, f"{target.path}:{target.name}"))
-            return solve_task(
+            with lock:
+                known = list(accepted)
+            judge = bench.judge(baseline)
+            if (other := covered_by(TaskResult(task, "exhausted"), known, judge)) is not None:
+                reason = f"left to the patch for {other.task.nodeids[0]}, which was not taken in the end"
+                return TaskResult(task, "rejected", reason)  # unless it is: see `combine`
+            result = solve_task(
                 task,
                 bench,
                 baseline,
@@ -105,6 +119,10 @@ def repair(
                 checkpointer=checkpointer,
                 emit=sink.emit,
             )
+            if result.candidate is not None:
+                with lock:
+                    accepted.append(result)
+            return result
 
         done, stopped = _in_parallel(work, worked, bench)
     order = {nodeid: number for number, nodeid in enumerate(failure.nodeid for failure in request.failures)}
@@ -113,11 +131,15 @@ def repair(
         combined = Combined() if stopped else combine(results, bench.originals, bench.judge(baseline))
     except KeyboardInterrupt:  # the single patches are findings worth keeping
         combined, stopped = Combined(), True
-    left_out = {result.task.fingerprint: result for result in combined.left_out}
-    results = [left_out.get(result.task.fingerprint, result) for result in results]
-    solved = sum(result.outcome == "solved" for result in results)
+    solved = sum(result.outcome == "solved" for result in revise(results, combined))
     sink.emit(events.RunFinished(run, solved, len(results) - solved, time.monotonic() - began))
     return Repair(run, tuple(results), combined, baseline, budget, stopped)
+
+
+def revise(results: Sequence[TaskResult], combined: Combined) -> tuple[TaskResult, ...]:
+    """The results, those exchanged that ended otherwise when the solutions were put together."""
+    revised = {result.task.fingerprint: result for result in combined.revised}
+    return tuple(revised.get(result.task.fingerprint, result) for result in results)
 
 
 def _split_by_baseline(

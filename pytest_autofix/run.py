@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from pathlib import PurePosixPath
 
 from pytest_autofix.budget import Budget
@@ -31,6 +30,9 @@ from pytest_autofix.verify import load_patch, verify_changes
 from pytest_autofix.workbench import Workbench
 
 __all__ = ["Request", "files_with_tests", "report_nothing", "solve", "verify"]
+
+DECLINED = {"reject": "rejected in the review", "quit": "the review was left before a decision"}
+"""Reasons for what a reviewer did not accept."""
 
 INTERRUPTED = 2  #: pytest's own exit status for a stop by the user
 
@@ -57,7 +59,7 @@ def solve(request: Request, console: Console) -> int | None:
         if not found.stopped:
             accepted, results = _choose(request, found, bench, console, began)
             written = put_into_tree(accepted, bench)
-        status = _exit_status(request, found, results, written)
+        status = _exit_status(found, written)
         final = request.exit_status if status is None else status
         report = _report(request, found, results, bench, began, final)
         kept = keep_findings(found.run, report, bench)
@@ -67,7 +69,7 @@ def solve(request: Request, console: Console) -> int | None:
         mode=settings.mode,
         passing=len(found.baseline.passed),
         written=written.files,
-        green=written.green if written.files and not written.note else (False if written.note else None),
+        green=written.green,
         problem=written.refused,
         report=str(settings.report or (kept / "report.json" if kept else "")),
         notes=(*notes, *_result_notes(results), *found.budget.spent.notes, *filter(None, [written.note])),
@@ -117,34 +119,15 @@ def _choose(
     decisions = review_all(
         asked, ask=console.ask, show=lambda lines: console.show(list(lines)), width=console.width
     )
-    accepted, declined = choose(
-        found, bench, lambda result: decisions.get(result.task.fingerprint) == "accept"
+    return choose(
+        found, bench, lambda result: DECLINED.get(decisions.get(result.task.fingerprint, "quit"), "")
     )
-    turned_down = {
-        result.task.fingerprint: replace(
-            result,
-            outcome="declined",
-            reason="rejected in the review"
-            if decisions[result.task.fingerprint] == "reject"
-            else "the review was left before a decision",
-        )
-        for result in declined
-    }
-    left_out = {result.task.fingerprint: result for result in accepted.left_out}
-    results = tuple(
-        turned_down.get(result.task.fingerprint, left_out.get(result.task.fingerprint, result))
-        for result in found.results
-    )
-    return accepted, results
 
 
-def _exit_status(
-    request: Request, found: Repair, results: Sequence[TaskResult], written: Written
-) -> int | None:
-    if found.stopped:
+def _exit_status(found: Repair, written: Written) -> int | None:
+    if found.stopped or written.stopped:
         return INTERRUPTED
-    everything = all(result.outcome == "solved" for result in results)
-    return 0 if written.files and written.green and everything else None
+    return 0 if written.files and written.green else None
 
 
 def _report(

@@ -130,7 +130,7 @@ def render(report: RunReport, closing: Closing, *, width: int) -> list[Line]:
     for note in closing.notes:
         lines += (Line(text, ("yellow",)) for text in wrapped(note, width, first="note: ", rest="      "))
     if closing.report:
-        lines.append(Line(cut_left(f"report: {visible(closing.report)}", width)))
+        lines.append(Line(f"report: {cut_left(visible(closing.report), width - 8)}"))
     text, markup = _last_words(report, closing)
     lines += (Line(part, markup) for part in wrapped(text, width))
     return lines

@@ -30,7 +30,7 @@ from pytest_autofix.sandbox.protocol import (
 )
 from pytest_autofix.tasks.task import Task
 from pytest_autofix.verdict.baseline import Baseline
-from pytest_autofix.verdict.confirm import Changed
+from pytest_autofix.verdict.confirm import Changed, changed_of
 
 __all__ = ["Executor", "Trial", "changed_files"]
 
@@ -58,8 +58,7 @@ class Trial:
 
 def changed_files(candidate: Candidate, originals: Mapping[str, bytes]) -> Changed:
     """The candidate's files as bytes; raises `PatchError` if they cannot be written in the file's encoding."""
-    changes = changes_of(candidate, originals)
-    return Changed({change.path: change.after for change in changes if change.after is not None})
+    return changed_of(changes_of(candidate, originals))
 
 
 class Executor:

@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from pytest_autofix.errors import SandboxError
+from pytest_autofix.patching.changes import FileChange
 from pytest_autofix.sandbox.protocol import ForkServer, Job, Limits, RunResult, Sandbox
 from pytest_autofix.verdict.baseline import Baseline
 from pytest_autofix.verdict.verdict import Check
 
-__all__ = ["Changed", "confirm", "differences", "screen"]
+__all__ = ["Changed", "changed_of", "confirm", "differences", "passing", "screen"]
 
 SHOWN = 3  #: problems that are spelled out in a detail
 
@@ -35,6 +36,14 @@ class Changed:
             maxfail=1,
             limits=limits,
         )
+
+
+def changed_of(changes: Sequence[FileChange]) -> Changed:
+    """What a patch lays over the tree."""
+    return Changed(
+        files={change.path: change.after for change in changes if change.after is not None},
+        delete=tuple(change.path for change in changes if change.after is None),
+    )
 
 
 def differences(
@@ -145,6 +154,22 @@ def confirm(
     if baseline.flaky:
         detail += f"; {len(baseline.flaky)} flaky tests not judged"
     return Check("confirm", "passed", detail, time.perf_counter() - began)
+
+
+def passing(
+    sandbox: Sandbox, baseline: Baseline, changed: Changed, nodeids: Sequence[str], limits: Limits
+) -> frozenset[str]:
+    """Which of some failing tests (or files that cannot be collected) pass with these files, in one cold run."""
+    blocked = tuple(nodeid for nodeid in nodeids if nodeid in baseline.collect_errors)
+    tests = tuple(nodeid for nodeid in dict.fromkeys(nodeids) if nodeid not in blocked)
+    result = sandbox.run(_with_blocked(replace(changed.job(tests, limits), maxfail=0), blocked))
+    outcomes = result.outcomes()
+    found = {nodeid for nodeid in tests if outcomes.get(nodeid) == "passed"}
+    for file in blocked:
+        own = [outcome for nodeid, outcome in outcomes.items() if nodeid.partition("::")[0] == file]
+        if "passed" in own and "failed" not in own:
+            found.add(file)
+    return frozenset(found)
 
 
 def _with_blocked(job: Job, blocked: Sequence[str]) -> Job:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pytest_autofix.patching.changes import FileChange
 from pytest_autofix.sandbox.protocol import ForkServer, Limits, Sandbox
 from pytest_autofix.verdict.baseline import Baseline
-from pytest_autofix.verdict.confirm import Changed, confirm, screen
+from pytest_autofix.verdict.confirm import changed_of, confirm, passing, screen
 from pytest_autofix.verdict.verdict import CHECKS, Check, Grade, Verdict
 
 __all__ = ["Judge"]
@@ -26,6 +26,12 @@ class Judge:
     limits: Limits
     check_paths: Callable[[Sequence[FileChange]], Sequence[str]]
     """Policy of what may be edited: the reasons against these changes"""
+
+    def passing(self, changes: Sequence[FileChange], nodeids: Sequence[str]) -> frozenset[str]:
+        """Which of some failing tests pass with these changes, in one run: a question, no verdict."""
+        if not nodeids:
+            return frozenset()
+        return passing(self.sandbox, self.baseline, changed_of(changes), nodeids, self.limits)
 
     def judge(
         self,
@@ -51,10 +57,7 @@ class Judge:
             return _verdict(checks, guards, behaviours)
         names = ", ".join(change.path for change in changes)
         checks["paths"] = Check("paths", "passed", f"only editable files: {names}", seconds)
-        changed = Changed(
-            files={change.path: change.after for change in changes if change.after is not None},
-            delete=tuple(change.path for change in changes if change.after is None),
-        )
+        changed = changed_of(changes)
         if server is not None:
             checks["screen"] = screen(server, self.baseline, changed, must_pass=must_pass, limits=self.limits)
             if checks["screen"].status == "failed":
