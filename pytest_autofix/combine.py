@@ -74,15 +74,13 @@ def _together(solved: Sequence[TaskResult], originals: Mapping[str, bytes], judg
     for result in others:
         candidates = (*combined.results, result)
         changes = _changes(candidates, originals)
-        verdict = _judge(judge, candidates, changes) if changes is not None else None
-        if changes is not None and verdict is not None and verdict.accepted:
-            combined = dataclasses.replace(combined, results=candidates, changes=changes, verdict=verdict)
-            continue
-        why = (
-            "both change the same lines"
-            if verdict is None
-            else f"together they are refused by {verdict.refused_by}"
-        )
+        why = "both change the same lines"
+        if changes is not None:
+            verdict = _judge(judge, candidates, changes)
+            if verdict.accepted:
+                combined = dataclasses.replace(combined, results=candidates, changes=changes, verdict=verdict)
+                continue
+            why = f"together they are refused by {verdict.refused_by}"
         reason = f"its patch does not go with that for {first.task.nodeids[0]}: {why}; run once more"
         refused = dataclasses.replace(result, outcome="rejected", reason=reason, candidate=None, changes=())
         combined = dataclasses.replace(combined, revised=(*combined.revised, refused))

@@ -83,9 +83,44 @@ def test_killed_during_the_search(both: Project) -> None:
     assert not gone_within(5, str(both.root), f"pytest-autofix-{pid}-")
     assert both.status() == ""
     assert (both.root / STATE / "checkpoints.sqlite").exists()
-    run = both.autosolve("--autosolve-mode=apply", "--autosolve-search-seconds=5")
-    assert run.task("test_calc.py::test_add")["outcome"] == "solved"
+    run = both.autosolve("--autosolve-mode=apply", "test_calc.py")
+    assert run.exit_code == 0, run.output
     assert "a + b" in both.read("calc.py")
+
+
+def test_ctrl_c_while_patches_are_put_together(project: Project) -> None:
+    """Two tasks are solved, and the verdict on both together takes a while."""
+    project.write("calc.py", ADD).write("test_calc.py", ADD_TEST)
+    project.write("more.py", ADD).write("test_more.py", ADD_TEST.replace("calc", "more"))
+    project.write("test_slow.py", SLOW_INSIDE.replace("25", "1.5")).commit()
+    events = project.home / "events.jsonl"
+    with project.start("--autosolve-mode=apply", f"--autosolve-events={events}") as terminal:
+        terminal.wait_until(lambda: events.exists() and events.read_text().count('"solved"') == 2)
+        terminal.type("\x03")
+        run = terminal.end()
+    assert run.exit_code == 2, run.output
+    assert set(run.outcomes.values()) == {"solved"}
+    assert len(project.patches()) == 2
+    assert project.status() == ""
+    run.stdout.fnmatch_lines(["stopped by you; 2 of 2 tasks solved; no file was changed*"])
+    assert not gone_within(5, str(project.root))
+
+
+def test_ctrl_c_when_the_files_are_written(project: Project) -> None:
+    """It is too late to leave them as they were, and nobody says that they are."""
+    project.write("calc.py", ADD).write("test_calc.py", ADD_TEST)
+    project.write("test_slow.py", SLOW_INSIDE.replace("25", "2")).commit()
+    with project.start("--autosolve-mode=apply") as terminal:
+        terminal.wait_until(lambda: "a + b" in project.read("calc.py"))
+        terminal.type("\x03")
+        run = terminal.end()
+    assert run.exit_code == 2, run.output
+    run.stdout.fnmatch_lines(
+        ["note: stopped before the tests were run once more", "*1 file changed: calc.py; *"]
+    )
+    assert "Traceback" not in run.output
+    assert "no file was changed" not in run.output
+    assert not gone_within(5, str(project.root))
 
 
 def test_ctrl_c_during_the_user_s_tests(project: Project) -> None:
