@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from plugin_project import STATE, Project, gone_within
 
@@ -54,6 +56,7 @@ def test_accept_one_and_reject_one(calc: Project) -> None:
 def test_one_patch(calc: Project, keys: str, exit_code: int, after: str, outcome: str) -> None:
     with calc.start() as terminal:
         terminal.wait_for(QUESTION)
+        time.sleep(2)  # a signal between the prompt and readline's `select` waits there for the next key
         terminal.type(keys)
         run = terminal.end()
     assert run.exit_code == exit_code, run.output
