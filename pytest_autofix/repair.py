@@ -188,14 +188,18 @@ def _in_parallel(
     pool = concurrent.futures.ThreadPoolExecutor(bench.settings.jobs, thread_name_prefix="autofix-task")
     futures = [pool.submit(work, task) for task in tasks]
     try:
-        while not all(future.done() for future in futures):
+        waiting = True
+        while waiting:
             try:
                 concurrent.futures.wait(futures, timeout=0.2)
+                waiting = not all(future.done() for future in futures)
             except KeyboardInterrupt:
                 stopped = True
                 bench.stop()
     finally:
-        pool.shutdown(wait=True)
+        pool.shutdown(
+            wait=False
+        )  # nothing is left to wait for, and Ctrl-C must find no other place to wait in
     results = []
     for task, future in zip(tasks, futures, strict=True):
         try:
