@@ -117,12 +117,12 @@ def solve_task(
     return _result(task, state, executor, originals, time.perf_counter() - began)
 
 
-def _doubt(state: SolveState) -> tuple[str, ...]:
+def _doubt(task: Task, state: SolveState) -> tuple[str, ...]:
     if state["behaviours"] < 2 or not state["solution"]:
         return ()
     text = (
-        f"{state['behaviours']} different behaviours passed the tests of this task; the one that changes the program's "
-        "other results least was taken: read it with care, or add a test that tells them apart"
+        f"{task.nodeids[0]}: candidates with {state['behaviours']} different behaviours pass; taken was the one that "
+        "changes the program's other results least: read it with care, or add a test that tells them apart"
     )
     return (text,)
 
@@ -145,5 +145,5 @@ def _result(
         seconds=seconds,
         warm_trials=executor.warm_trials,
         warm_cpu_seconds=executor.warm_cpu_seconds,
-        notes=(*executor.notes, *_doubt(state)),
+        notes=(*executor.notes, *_doubt(task, state)),
     )
