@@ -114,11 +114,12 @@ class Controller:
             console.terminal.write_line(f"autosolve: no{marked} test has failed, nothing to do")
             if self._settings.report is None:
                 return None  # the heavy imports below are spared
+        # Before our own heavy modules join them: a fork server would import those, too.
+        loaded = third_party_modules(tuple(sys.modules), self._config.rootpath)
         from pytest_autofix.run import Request, report_nothing, solve
 
         # Under xdist with `--autosolve-from` only the failed tests are known here: the sandbox collects the whole.
         ran = self._recorder.collected() if self._settings.earlier is None else ()
-        loaded = third_party_modules(tuple(sys.modules), self._config.rootpath)
         request = Request(
             settings=self._settings,
             invocation=replace(self._invocation, preload=loaded),

@@ -20,6 +20,25 @@ __all__ = ["open_checkpoints"]
 log = logging.getLogger("pytest_autofix")
 
 
+class _Saver(SqliteSaver):
+    """Goes on without keeping anything when the disk is full: a repair is worth more than its checkpoints."""
+
+    def put(self, config: Any, checkpoint: Any, metadata: Any, new_versions: Any) -> Any:
+        try:
+            return super().put(config, checkpoint, metadata, new_versions)
+        except sqlite3.Error as error:
+            log.warning("a checkpoint was not kept: %s", error)
+            return {"configurable": {**config["configurable"], "checkpoint_id": checkpoint["id"]}}
+
+    def put_writes(self, config: Any, writes: Any, task_id: str, task_path: str = "") -> None:
+        with contextlib.suppress(sqlite3.Error):  # `put` has said so
+            super().put_writes(config, writes, task_id, task_path)
+
+    def delete_thread(self, thread_id: str) -> None:
+        with contextlib.suppress(sqlite3.Error):
+            super().delete_thread(thread_id)
+
+
 @contextlib.contextmanager
 def open_checkpoints(folder: Path) -> Iterator[BaseCheckpointSaver[Any]]:
     """A saver that parallel tasks may share; closed at the end.
@@ -40,7 +59,7 @@ def open_checkpoints(folder: Path) -> Iterator[BaseCheckpointSaver[Any]]:
             yield InMemorySaver()
             return
     with contextlib.closing(connection):
-        yield SqliteSaver(connection)
+        yield _Saver(connection)
 
 
 def _connect(path: Path) -> sqlite3.Connection:

