@@ -81,6 +81,7 @@ class Controller:
         self._selection = selection
         self._invocation = read_invocation(config, settings, sys_path)
         self._interrupted = False
+        self._loaded_before = frozenset(sys.modules)
         try:
             check_settings(settings)
             prepare_state_folder(config.rootpath)
@@ -114,15 +115,16 @@ class Controller:
             console.terminal.write_line(f"autosolve: no{marked} test has failed, nothing to do")
             if self._settings.report is None:
                 return None  # the heavy imports below are spared
-        # Before our own heavy modules join them: a fork server would import those, too.
-        loaded = third_party_modules(tuple(sys.modules), self._config.rootpath)
+        # Neither what pytest and its plugins brought before the tests, nor our own heavy modules that come now.
+        loaded = [name for name in tuple(sys.modules) if name not in self._loaded_before]
+        preload = third_party_modules(loaded, self._config.rootpath)
         from pytest_autofix.run import Request, report_nothing, solve
 
         # Under xdist with `--autosolve-from` only the failed tests are known here: the sandbox collects the whole.
         ran = self._recorder.collected() if self._settings.earlier is None else ()
         request = Request(
             settings=self._settings,
-            invocation=replace(self._invocation, preload=loaded),
+            invocation=replace(self._invocation, preload=preload),
             failures=failures,
             slowest=_slowest(self._recorder),
             collected=self._selection.whole or ran,
