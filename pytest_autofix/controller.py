@@ -126,7 +126,7 @@ class Controller:
             settings=self._settings,
             invocation=replace(self._invocation, preload=preload),
             failures=failures,
-            slowest=_slowest(self._recorder),
+            slowest=_slowest(self._recorder, failures),
             collected=self._selection.whole or ran,
             exit_status=exit_status,
         )
@@ -207,12 +207,11 @@ def _console(config: pytest.Config) -> Iterator[Console]:
             capture.resume_global_capture()
 
 
-def _slowest(recorder: Recorder) -> float:
-    """Seconds of the slowest test that passed: what a repaired one may take, give or take."""
-    outcomes = recorder.outcomes()
+def _slowest(recorder: Recorder, failures: Sequence[Failure]) -> float:
+    """Seconds of the slowest test that ended by itself: what a repaired one may take, give or take."""
+    hanging = {failure.nodeid for failure in failures if failure.kind == "timeout"}
     return max(
-        (seconds for nodeid, seconds in recorder.durations().items() if outcomes.get(nodeid) == "passed"),
-        default=0.0,
+        (seconds for nodeid, seconds in recorder.durations().items() if nodeid not in hanging), default=0.0
     )
 
 

@@ -42,7 +42,7 @@ class Request:
     invocation: Invocation
     failures: tuple[Failure, ...]
     collected: tuple[str, ...]  #: node ids of the whole selection
-    slowest: float  #: seconds of the slowest test that passed
+    slowest: float  #: seconds of the slowest test that ended by itself
     exit_status: int  #: pytest's own
 
 

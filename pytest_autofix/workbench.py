@@ -68,7 +68,7 @@ class Workbench:
         slowest: float | None = None,
     ) -> None:
         """Freezes the project. `test_files`: files that gave tests, as far as they are known. `slowest`: seconds of
-        the slowest test that passed, if they were run.
+        the slowest test that ended by itself, if they were run.
 
         Raises `ConfigurationError` for a project that cannot be copied.
         """
