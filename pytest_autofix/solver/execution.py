@@ -11,6 +11,7 @@ import queue
 import threading
 import time
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Self
@@ -107,6 +108,11 @@ class Executor:
         """End every process; never raises."""
         for worker in self._workers:
             worker.close()
+
+    def warm_up(self) -> None:
+        """Start the warm processes now, all at once, so that their start is not taken off the time of a search."""
+        with ThreadPoolExecutor(len(self._workers)) as pool:
+            list(pool.map(_Worker.open, self._workers))
 
     def try_many(self, candidates: Iterable[Candidate], *, seconds: float) -> Generator[Trial]:
         """Try candidates in parallel until they or `seconds` run out; results come as they arrive."""
@@ -225,11 +231,15 @@ class _Worker:
             self._server = self._executor._sandbox.fork_server()
         return self._server
 
-    def try_all(self, candidates: Iterator[Candidate], deadline: float) -> Iterator[Trial]:
-        executor = self._executor
+    def open(self) -> None:
+        """Start the batch; does nothing the second time."""
         if not self._batch_tried:
             self._batch_tried = True
-            self.batch = executor.open_batch(self.server)
+            self.batch = self._executor.open_batch(self.server)
+
+    def try_all(self, candidates: Iterator[Candidate], deadline: float) -> Iterator[Trial]:
+        executor = self._executor
+        self.open()
         if self.batch is None:
             for candidate in candidates:
                 if time.monotonic() > deadline:

@@ -77,10 +77,8 @@ class Context:
 
     def search_left(self) -> float:
         """Seconds of the search that are left; the run's own limit counts too."""
-        now = time.monotonic()
-        if self.search_began is None:
-            self.search_began = now
-        left = self.search_seconds - (now - self.search_began)
+        began = self.search_began
+        left = self.search_seconds - (time.monotonic() - began if began is not None else 0.0)
         remaining = self.budget.remaining.seconds
         return left if remaining is None else min(left, remaining - self.verdict_seconds)
 
@@ -121,6 +119,9 @@ def generate(state: SolveState, runtime: Runtime[Context]) -> Update:
     context = runtime.context
     context.budget.check_time()
     if state["stage"] == "search":
+        if context.search_began is None:
+            context.executor.warm_up()
+            context.search_began = time.monotonic()
         left = context.search_left()
         size = int(max(FIRST_CHUNK * context.workers, min(context.rate * CHUNK_SECONDS, 4000)))
         if context.rate and context.rate * CHUNK_SECONDS < FIRST_CHUNK:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 import sys
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from pytest_autofix.candidates.search.registry import operator
 from pytest_autofix.candidates.search.scope import ModuleNames
@@ -75,10 +75,10 @@ def _import(site: Site, text: str, weight: float) -> Replacement:
     return Replacement(((place, place, text + source.newline),), weight)
 
 
-def module_name(path: str) -> str:
-    """Import name of a file below the project: `src/pkg/mod.py` is `pkg.mod`."""
+def module_name(path: str, files: Container[str]) -> str:
+    """Import name of a file below the project: `src/pkg/mod.py` is `pkg.mod`, unless `src` is a package itself."""
     parts = path.removesuffix(".py").split("/")
-    if parts[0] in ("src", "lib") and len(parts) > 1:
+    if parts[0] in ("src", "lib") and len(parts) > 1 and f"{parts[0]}/__init__.py" not in files:
         parts = parts[1:]
     if parts[-1] == "__init__":
         parts.pop()
@@ -102,9 +102,9 @@ def missing(site: Site) -> Iterator[Replacement]:
             continue
         other = Source.parse(path, text)
         if other is not None and name in ModuleNames.of(other).all - ModuleNames.of(other).imports:
-            yield _import(site, f"from {module_name(path)} import {name}", 0.9)
-        elif module_name(path).rpartition(".")[2] == name:
-            yield _import(site, f"import {module_name(path)}", 0.5)
+            yield _import(site, f"from {module_name(path, site.context.originals)} import {name}", 0.9)
+        elif module_name(path, site.context.originals).rpartition(".")[2] == name:
+            yield _import(site, f"import {module_name(path, site.context.originals)}", 0.5)
 
 
 @operator("import.qualified", prior=1.5, on=[ast.Name], when=lambda facts: facts.undefined)
@@ -128,7 +128,7 @@ def did_you_mean(site: Site) -> Iterator[Replacement]:
         end = start + len(alias.name)
         suffix = "" if alias.asname else f" as {alias.name}"
         for path, text in site.context.originals.items():
-            if module_name(path) != site.facts.missing_names[alias.name]:
+            if module_name(path, site.context.originals) != site.facts.missing_names[alias.name]:
                 continue
             other = Source.parse(path, text)
             known = sorted(ModuleNames.of(other).all) if other is not None else []
@@ -145,7 +145,9 @@ def did_you_mean(site: Site) -> Iterator[Replacement]:
 def module(site: Site) -> Iterator[Replacement]:
     """A module that cannot be found: one much like it of the project or the standard library."""
     node = site.node
-    local = [module_name(path) for path in site.context.originals if path.endswith(".py")]
+    local = [
+        module_name(path, site.context.originals) for path in site.context.originals if path.endswith(".py")
+    ]
     known = sorted({*local, *(name for name in sys.stdlib_module_names if not name.startswith("_"))})
     names = (
         [(node.module, node)]
