@@ -41,7 +41,7 @@ TRIAL_TESTS = 60  #: passing tests that a trial runs after the failing ones, the
 TRIAL_SECONDS = 0.5  #: and how long these may take together, in the baseline's time
 TRIAL_FACTOR = 20  #: CPU time of a trial: so many times what its tests took in the baseline
 TRIAL_TYPICAL = 0.001  #: seconds of a failing test whose neighbours say nothing about its time
-TRIAL_FLOOR = 0.2  #: seconds that every trial gets: forking and first calls cost something
+TRIAL_FLOOR = 0.15  #: seconds that every trial gets: forking and first calls cost something
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +85,7 @@ class Executor:
         self.blocked = tuple(nodeid for nodeid in task.nodeids if nodeid in baseline.collect_errors)
         self.failing = tuple(nodeid for nodeid in task.nodeids if nodeid not in self.blocked)
         self.guards = _guards(task, baseline)
-        known = sum(baseline.seconds.get(nodeid, 0.0) for nodeid in self.guards)
-        typical = known / len(self.guards) if self.guards else 0.0
-        quick = sum(
-            min(baseline.seconds.get(nodeid, 0.0), max(typical, TRIAL_TYPICAL)) for nodeid in self.failing
-        )  # a failing test may hang: its time says nothing about a repaired one
-        self.trial_seconds = min(TRIAL_FLOOR + TRIAL_FACTOR * (known + quick), limits.test_seconds)
+        self.trial_seconds = min(_trial_seconds(self.failing, self.guards, baseline), limits.test_seconds)
         self._workers = [_Worker(self) for _ in range(workers)]
         self.notes: list[str] = []  # why something was done the slower way, each once
         self.warm_trials = 0
@@ -283,6 +278,20 @@ class _Shared(Iterator[Candidate]):
     def stop(self) -> None:
         with self._lock:
             self._stopped = True
+
+
+def _trial_seconds(failing: Sequence[str], guards: Sequence[str], baseline: Baseline) -> float:
+    """CPU time that a trial gets: ample for what its tests took, little for a candidate that hangs.
+
+    A failing test that ran out of time says nothing about how long a repaired one takes: its neighbours do.
+    """
+    known = [baseline.seconds.get(nodeid, 0.0) for nodeid in guards]
+    typical = sum(known) / len(known) if known else 0.0
+    for nodeid in failing:
+        hung = "Timeout" in baseline.messages.get(nodeid, "")
+        known.append(max(typical, TRIAL_TYPICAL) if hung else baseline.seconds.get(nodeid, 0.0))
+    together = sum(known)
+    return TRIAL_FLOOR + min(TRIAL_FACTOR * together, 3 * together + 1)
 
 
 def _guards(task: Task, baseline: Baseline) -> tuple[str, ...]:
