@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from pytest_autofix.errors import BudgetExceeded, ModelError, PatchError, Sandbo
 from pytest_autofix.patching.changes import changes_of
 from pytest_autofix.patching.diff import unified_diff
 from pytest_autofix.report import events
+from pytest_autofix.report.text import counted
 from pytest_autofix.solver.execution import Executor, Trial
 from pytest_autofix.solver.frontier import Frontier
 from pytest_autofix.solver.state import (
@@ -79,8 +81,12 @@ class Context:
         """Seconds of the search that are left; the run's own limit counts too."""
         began = self.search_began
         left = self.search_seconds - (time.monotonic() - began if began is not None else 0.0)
+        return min(left, self.run_left())
+
+    def run_left(self) -> float:
+        """Seconds of the run that are left for finding something, after what a verdict will take."""
         remaining = self.budget.remaining.seconds
-        return left if remaining is None else min(left, remaining - self.verdict_seconds)
+        return math.inf if remaining is None else remaining - self.verdict_seconds
 
 
 Node = Callable[[SolveState, Runtime[Context]], Update]
@@ -392,6 +398,8 @@ def give_up(state: SolveState, runtime: Runtime[Context]) -> Update:
         )
     elif outcome is None:
         outcome, reason = "exhausted", _standing(state, context)
+        if context.run_left() <= 0:
+            outcome, reason = "budget", f"the time of the run is over: {reason}"
     runtime.stream_writer(events.GaveUp(task=context.task.fingerprint, outcome=outcome, reason=reason))
     return Update(outcome=outcome, reason=reason, stage="done")
 
@@ -399,9 +407,10 @@ def give_up(state: SolveState, runtime: Runtime[Context]) -> Update:
 def _standing(state: SolveState, context: Context) -> str:
     """One sentence on how far the task has come."""
     failing = len(context.task.nodeids)
-    tried = f"{state['tried']} candidates of the search"
+    tried = f"{counted(state['tried'], 'candidate')} of the search"
     if state["attempts"]:
         tried += f" and {len(state['attempts'])} of the model"
+    tried += " was tried" if state["tried"] + len(state["attempts"]) == 1 else " were tried"
     best = f"the best made {state['best']} of {failing} failing tests pass" if state["best"] else ""
     if not best:
         best = (
@@ -411,7 +420,7 @@ def _standing(state: SolveState, context: Context) -> str:
         )
     timeouts = sum(tally["timeout"] for tally in state["tallies"].values())
     slow = f"; {timeouts} ran out of time" if timeouts > 0.2 * max(state["tried"], 1) else ""
-    return f"{tried} were tried, {best}{slow}"
+    return f"{tried}, {best}{slow}"
 
 
 def after_generate(state: SolveState) -> str:
