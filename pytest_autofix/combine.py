@@ -10,6 +10,7 @@ from pytest_autofix.candidates.candidate import Candidate, Origin
 from pytest_autofix.errors import PatchError
 from pytest_autofix.patching.changes import FileChange, changes_of
 from pytest_autofix.solver.solve import TaskResult
+from pytest_autofix.tasks.task import Task
 from pytest_autofix.verdict.judge import Judge
 from pytest_autofix.verdict.verdict import Verdict
 
@@ -44,11 +45,11 @@ def combine(results: Sequence[TaskResult], originals: Mapping[str, bytes], judge
     return _extended(combined, results, judge)
 
 
-def covered_by(result: TaskResult, others: Sequence[TaskResult], judge: Judge) -> TaskResult | None:
-    """Of `others`, one whose patch makes the tests of `result` pass too, as far as a single run can tell."""
-    nodeids = result.task.nodeids
+def covered_by(task: Task, others: Sequence[TaskResult], judge: Judge) -> TaskResult | None:
+    """Of `others`, one whose patch makes the tests of `task` pass too, as far as a single run can tell."""
     return next(
-        (other for other in others if judge.passing(other.changes, nodeids).issuperset(nodeids)), None
+        (other for other in others if judge.passing(other.changes, task.nodeids).issuperset(task.nodeids)),
+        None,
     )
 
 

@@ -6,10 +6,10 @@ import concurrent.futures
 import contextlib
 import logging
 import secrets
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from pytest_autofix.budget import Budget, BudgetLimits
 from pytest_autofix.candidates.model.source import ModelSource
@@ -28,6 +28,9 @@ from pytest_autofix.tasks.no_target import no_target_reason
 from pytest_autofix.tasks.task import Task
 from pytest_autofix.verdict.baseline import Baseline
 from pytest_autofix.workbench import Workbench
+
+if TYPE_CHECKING:
+    from langgraph.checkpoint.base import BaseCheckpointSaver
 
 __all__ = ["Repair", "Request", "event_stream", "repair", "revise"]
 
@@ -94,43 +97,48 @@ def repair(
     hopeless = [_without_target(task, bench, baseline) for task in tasks if not task.targets]
     worked = [task for task in tasks if task.targets]
     model = source(budget)
-    accepted: list[TaskResult] = []
-    lock = threading.Lock()
-    with open_checkpoints(bench.state_folder) as checkpointer:
+    done: dict[str, TaskResult] = {}  # by fingerprint; written by the threads of the tasks
 
-        def work(task: Task) -> TaskResult:
-            target = task.targets[0]
-            sink.emit(events.TaskStarted(task.fingerprint, task.nodeids, f"{target.path}:{target.name}"))
-            with lock:
-                known = list(accepted)
-            judge = bench.judge(baseline)
-            if (other := covered_by(TaskResult(task, "exhausted"), known, judge)) is not None:
-                reason = f"left to the patch for {other.task.nodeids[0]}, which was not taken in the end"
-                return TaskResult(task, "rejected", reason)  # unless it is: see `combine`
-            result = solve_task(
-                task,
-                bench,
-                baseline,
-                run=run,
-                settings=settings,
-                budget=budget,
-                workers=max(1, settings.jobs // max(1, min(settings.jobs, len(worked)))),
-                source=model,
-                checkpointer=checkpointer,
-                emit=sink.emit,
-            )
-            if result.candidate is not None:
-                with lock:
-                    accepted.append(result)
-            return result
+    def work(task: Task, checkpointer: BaseCheckpointSaver[Any]) -> TaskResult:
+        target = task.targets[0]
+        sink.emit(events.TaskStarted(task.fingerprint, task.nodeids, f"{target.path}:{target.name}"))
+        known = [result for result in tuple(done.values()) if result.candidate is not None]
+        other = covered_by(task, known, bench.judge(baseline))
+        if other is not None:
+            reason = f"left to the patch for {other.task.nodeids[0]}, which was not taken in the end"
+            return TaskResult(task, "rejected", reason)  # unless it is: see `combine`
+        return solve_task(
+            task,
+            bench,
+            baseline,
+            run=run,
+            settings=settings,
+            budget=budget,
+            workers=max(1, settings.jobs // max(1, min(settings.jobs, len(worked)))),
+            source=model,
+            checkpointer=checkpointer,
+            emit=sink.emit,
+        )
 
-        done, stopped = _in_parallel(work, worked, bench)
+    def keep(task: Task, checkpointer: BaseCheckpointSaver[Any]) -> None:
+        try:
+            done[task.fingerprint] = work(task, checkpointer)
+        except SandboxError as error:
+            done[task.fingerprint] = TaskResult(task, "sandbox", str(error))
+
+    def ended() -> list[TaskResult]:
+        solved = [done.get(task.fingerprint, TaskResult(task, "budget", "stopped by you")) for task in worked]
+        return sorted([*solved, *hopeless, *unrepeated], key=lambda result: order[result.task.nodeids[0]])
+
     order = {nodeid: number for number, nodeid in enumerate(failure.nodeid for failure in request.failures)}
-    results = sorted([*done, *hopeless, *unrepeated], key=lambda result: order[result.task.nodeids[0]])
+    combined, stopped = Combined(), False
     try:
-        combined = Combined() if stopped else combine(results, bench.originals, bench.judge(baseline))
-    except KeyboardInterrupt:  # the single patches are findings worth keeping
-        combined, stopped = Combined(), True
+        with open_checkpoints(bench.state_folder) as checkpointer:
+            _in_parallel(lambda task: keep(task, checkpointer), worked, bench)
+        combined = combine(ended(), bench.originals, bench.judge(baseline))
+    except KeyboardInterrupt:  # what was found until then is worth keeping
+        stopped = True
+    results = ended()
     solved = sum(result.outcome == "solved" for result in revise(results, combined))
     sink.emit(events.RunFinished(run, solved, len(results) - solved, time.monotonic() - began))
     return Repair(run, tuple(results), combined, baseline, budget, stopped)
@@ -177,41 +185,22 @@ def _without_target(task: Task, bench: Workbench, baseline: Baseline) -> TaskRes
     return TaskResult(task, "no_target", reason)
 
 
-def _in_parallel(
-    work: Callable[[Task], TaskResult], tasks: Sequence[Task], bench: Workbench
-) -> tuple[list[TaskResult], bool]:
-    """The results in the order of the tasks, and whether the user stopped the run.
-
-    Ctrl-C ends the sandbox, which ends every task within a moment; what was found until then is kept.
-    """
-    stopped = False
-    pool = concurrent.futures.ThreadPoolExecutor(bench.settings.jobs, thread_name_prefix="autofix-task")
-    futures = [pool.submit(work, task) for task in tasks]
-    try:
-        waiting = True
-        while waiting:
-            try:
-                concurrent.futures.wait(futures, timeout=0.2)
-                waiting = not all(future.done() for future in futures)
-            except KeyboardInterrupt:
-                stopped = True
-                bench.stop()
-    finally:
-        pool.shutdown(
-            wait=False
-        )  # nothing is left to wait for, and Ctrl-C must find no other place to wait in
-    results = []
-    for task, future in zip(tasks, futures, strict=True):
+def _in_parallel(work: Callable[[Task], None], tasks: Sequence[Task], bench: Workbench) -> None:
+    """Work on all tasks. Ctrl-C ends the sandbox, which ends every task within a moment, and is raised then."""
+    with concurrent.futures.ThreadPoolExecutor(
+        bench.settings.jobs, thread_name_prefix="autofix-task"
+    ) as pool:
+        futures = [pool.submit(work, task) for task in tasks]
         try:
-            results.append(future.result())
-        except SandboxError as error:
-            reason = "stopped by you" if stopped else str(error)
-            results.append(TaskResult(task, "budget" if stopped else "sandbox", reason))
-        except Exception:  # whatever was going on when its processes were taken away
-            if not stopped:
-                raise
-            results.append(TaskResult(task, "budget", "stopped by you"))
-    return results, stopped
+            while not all(future.done() for future in futures):
+                concurrent.futures.wait(futures, timeout=0.2)
+        except KeyboardInterrupt:
+            bench.stop()
+            for future in futures:
+                future.cancel()
+            raise
+    for future in futures:
+        future.result()
 
 
 @contextlib.contextmanager

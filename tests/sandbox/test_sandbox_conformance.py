@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 from sandbox_bench import Bench, assert_passed
@@ -56,7 +57,9 @@ def test_cold_and_warm_agree(bench: Bench) -> None:
 )
 def test_ends_badly(bench: Bench, body: str, status: str, detail: str) -> None:
     began = time.monotonic()
-    result = bench.probe(body, limits=QUICK)
+    # Only what hangs is to run into the limit: a busy machine is no time-out.
+    limits = QUICK if status == "timeout" else replace(QUICK, wall_seconds=30)
+    result = bench.probe(body, limits=limits)
     assert result.status == status, (result.detail, result.output[-500:])
     assert detail in result.detail
     assert result.exit_status is None
@@ -380,7 +383,7 @@ def test_forged_end_is_not_believed(bench: Bench) -> None:
             body = json.dumps(message).encode()
             return struct.pack(">I", len(body)) + body
         ended = frame(e="ended", code=0, signal=None, timeout=False, survivors=0, tampered=[], error="", wall=0, cpu=0)
-        for fd in range(3, 64):
+        for fd in range(3, 1024):
             try:
                 os.write(fd, ended)
             except OSError:
@@ -405,8 +408,8 @@ def test_forged_end_is_not_believed(bench: Bench) -> None:
 )
 def test_broken_events_are_no_pass(bench: Bench, garbage: str) -> None:
     write = """
-        for fd in range(3, 64):
-            if os.path.exists(f"/proc/self/fd/{fd}") and "pipe" in os.readlink(f"/proc/self/fd/{fd}"):
+        for fd in map(int, os.listdir("/proc/self/fd")):
+            if fd > 2 and os.path.exists(f"/proc/self/fd/{fd}") and "pipe" in os.readlink(f"/proc/self/fd/{fd}"):
                 os.write(fd, %s)
     """
     result = bench.probe(write % garbage)
