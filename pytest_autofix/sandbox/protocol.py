@@ -149,6 +149,7 @@ class BatchSession(Protocol):
     """A pytest session that has collected once and forks for each candidate."""
 
     sound: bool  #: the unmodified program behaves here as in the baseline; if False, do not use it
+    detail: str  #: why it is not sound
 
     def try_candidates(
         self, candidates: Iterable[Candidate], *, seconds: float

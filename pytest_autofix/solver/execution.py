@@ -194,7 +194,7 @@ class Executor:
         if session.sound:
             return session
         session.close()
-        self.note("tests behave otherwise in a shared process: each candidate gets a run of its own")
+        self.note(f"each candidate gets a run of its own, which is slower: {session.detail}")
         return None
 
     def run_alone(self, server: ForkServer, candidate: Candidate, seconds: float) -> Trial:
