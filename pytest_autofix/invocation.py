@@ -37,6 +37,9 @@ _KEPT_WITH_VALUE = frozenset(
     --doctest-report --doctest-glob""".split()  # noqa: SIM905 - as above
 )
 
+# Of these, relative paths, which mean another place where our runs start elsewhere.
+_PATH_VALUED = frozenset(("-c", "--config-file", "--rootdir", "--confcutdir", "--ignore"))
+
 _QUIET = ("-q", "--no-header", "--no-summary", "--color=no", "--tb=short")
 
 
@@ -46,7 +49,7 @@ def read_invocation(config: pytest.Config, settings: Settings, sys_path: Iterabl
     given = config.args_source is pytest.Config.ArgsSource.ARGS
     selection = tuple(config.args) if given else ()
     words = [*shlex.split(os.environ.get("PYTEST_ADDOPTS", "")), *config.invocation_params.args]
-    arguments = carried_arguments((str(word) for word in words), positional=selection)
+    arguments = carried_arguments(map(str, words), positional=selection, directory=directory)
     return Invocation(
         root=config.rootpath,
         directory=directory,
@@ -82,15 +85,21 @@ def _time_limit(config: pytest.Config, default: float) -> float:
     return default
 
 
-def carried_arguments(words: Iterable[str], *, positional: Iterable[str] = ()) -> tuple[str, ...]:
+def carried_arguments(
+    words: Iterable[str], *, positional: Iterable[str] = (), directory: Path | None = None
+) -> tuple[str, ...]:
     """The command line without paths, without our own options and without what a rerun must not do."""
     paths = frozenset(positional)
     kept: list[str] = []
     pending = deque(words)
     while pending:
         word = pending.popleft()
-        name, equals, _ = word.partition("=")
-        if name in _KEPT_WITH_VALUE and not equals:
+        name, equals, given = word.partition("=")
+        if name in _PATH_VALUED and directory is not None:
+            kept += (
+                (f"{name}={directory / given}",) if equals else (name, *_places(_value(pending), directory))
+            )
+        elif name in _KEPT_WITH_VALUE and not equals:
             value = _value(pending)
             if (word, value) != ("-p", ("no:terminal",)):  # it knows the options that a run of ours is given
                 kept += (word, *value)
@@ -104,6 +113,10 @@ def carried_arguments(words: Iterable[str], *, positional: Iterable[str] = ()) -
 
 def _value(pending: deque[str]) -> tuple[str, ...]:
     return (pending.popleft(),) if pending and not pending[0].startswith("-") else ()
+
+
+def _places(values: Iterable[str], directory: Path) -> tuple[str, ...]:
+    return tuple(str(directory / value) for value in values)
 
 
 def _absolute(word: str, directory: Path) -> str:
@@ -131,13 +144,17 @@ def _neutralised_plugins(config: pytest.Config) -> list[str]:
 def third_party_modules(loaded: Iterable[str], root: Path) -> tuple[str, ...]:
     """Of the modules that the user's tests loaded, those a fork server may import ahead: none of the project,
     none of a distribution with pytest plugins (pytest wants to rewrite their assertions itself)."""
-    plugin_packages = {
-        str(file).partition("/")[0].removesuffix(".py")
-        for distribution in metadata.distributions()
-        if any(point.group == "pytest11" for point in distribution.entry_points)
-        for file in distribution.files or ()
-        if str(file).endswith(".py")
-    }
+    plugin_packages: set[str] = set()
+    for distribution in metadata.distributions():
+        points = [point for point in distribution.entry_points if point.group == "pytest11"]
+        plugin_packages.update(
+            point.module.partition(".")[0] for point in points
+        )  # editable ones list no files
+        if points:
+            files = (str(file) for file in distribution.files or ())
+            plugin_packages.update(
+                file.partition("/")[0].removesuffix(".py") for file in files if file.endswith(".py")
+            )
     names = []
     for name in loaded:
         module = sys.modules.get(name)

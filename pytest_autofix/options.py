@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -107,8 +107,8 @@ OPTIONS = (
         "[changes files], report never does; default: review on a terminal, report elsewhere",
         "MODE",
     ),
-    Option("select", _one_of("failing", "marked"), "failing", "which failing tests to solve: all, or "
-           "only those marked with @pytest.mark.autosolve; default: failing", "WHICH"),
+    Option("select", _one_of("failing", "marked"), "failing", "which tests to solve: failing, or "
+           "marked: of those only the ones with @pytest.mark.autosolve; default: failing", "WHICH"),
     Option("strategy", _one_of("auto", "search", "model"), "auto", "search: without a model; model: model only; "
            "auto: search first, then the model if one is named; default: auto", "STRATEGY"),
     Option("model", _text, (), "name of a chat model, or scripted:FILE; repeat it for a fallback chain; "
@@ -130,6 +130,26 @@ OPTIONS = (
     Option("verify", _text, None, "run the verdict on a patch of yours (unified diff, or a folder of files laid "
            "over the project); exit status 0 accepted, 1 rejected; changes no files", "FILE"),
 )  # fmt: skip
+
+
+FILE_OPTIONS = tuple(option.flag for option in OPTIONS if option.metavar == "FILE")
+
+
+def with_joined_files(words: Sequence[str], directory: Path) -> list[str] | None:
+    """The command line with `--option FILE` as `--option=FILE`, None if there is nothing to join.
+
+    pytest looks for its rootdir before it knows the options of plugins: a word that is an existing path counts as a
+    place of tests then, and a patch or report that lies outside the project would move the rootdir there.
+    """
+    joined: list[str] = []
+    changed = False
+    for word in words:
+        if joined and joined[-1] in FILE_OPTIONS and (directory / word).exists():
+            joined[-1] = f"{joined[-1]}={word}"
+            changed = True
+        else:
+            joined.append(word)
+    return joined if changed else None
 
 
 def add_options(parser: pytest.Parser) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
 import sys
 from collections.abc import Generator, Sequence
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
-from pytest_autofix.options import ON_TERMINAL, add_options, on_a_terminal, read_settings
+from pytest_autofix.options import ON_TERMINAL, add_options, on_a_terminal, read_settings, with_joined_files
 from pytest_autofix.settings import Settings
 
 __all__: list[str] = []
@@ -41,6 +44,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "autosolve: solve this test when it fails, see --autosolve-select")
     if not config.getoption("autosolve") and config.getoption("autosolve_verify") is None:
+        _refuse_lone_options(config)
         return
     settings = read_settings(config)
     if settings.verify is None and not settings.enabled:
@@ -48,6 +52,15 @@ def pytest_configure(config: pytest.Config) -> None:
     _require_solve_extra()
     if settings.enabled:
         _enable(config, settings)
+
+
+def _refuse_lone_options(config: pytest.Config) -> None:
+    """An option of ours typed without `--autosolve` would do nothing; in `addopts` it waits for the flag."""
+    lone = [word for word in map(str, config.invocation_params.args) if word.startswith("--autosolve-")]
+    if lone and not hasattr(config, "workerinput"):
+        raise pytest.UsageError(
+            f"{lone[0].partition('=')[0]}: does nothing without --autosolve; add that flag"
+        )
 
 
 def _enable(config: pytest.Config, settings: Settings) -> None:
@@ -74,8 +87,14 @@ def _enable(config: pytest.Config, settings: Settings) -> None:
     config.pluginmanager.register(controller, "autofix-controller")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
     """`--autosolve-verify` runs no session of its own: the tests run in the sandbox."""
+    words = with_joined_files(
+        [str(word) for word in config.invocation_params.args], config.invocation_params.dir
+    )
+    if words is not None:
+        return _start_again(words)
     if config.getoption("autosolve_verify") is None or config.getoption("help"):
         return None
     config._do_configure()  # as pytest's own --markers and --version do: there is no public way
@@ -88,6 +107,18 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
         return verify_patch(config, settings, config.stash[SYS_PATH])
     finally:
         config._ensure_unconfigure()
+
+
+def _start_again(words: list[str]) -> int:
+    """Run pytest with another command line in a process of its own, which gets the signals of the terminal."""
+    script = Path(sys.argv[0])
+    start = [sys.argv[0]] if script.name in ("pytest", "py.test") and script.is_file() else ["-m", "pytest"]
+    child = subprocess.Popen([sys.executable, *start, *words])
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        return child.wait()
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _require_solve_extra() -> None:

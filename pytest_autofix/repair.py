@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import logging
+import re
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
 
 __all__ = ["Repair", "Request", "event_stream", "repair", "revise"]
+
+_RAISED = re.compile(r"([A-Za-z_][\w.]*(?:Error|Exception))(?::|$)", re.MULTILINE)
+"""How pytest begins the message of an exception; a plain `assert …` has no name in front"""
 
 log = logging.getLogger("pytest_autofix")
 
@@ -157,7 +161,13 @@ def _split_by_baseline(
     repeated: list[Failure] = []
     others: list[TaskResult] = []
     for failure in failures:
-        if failure.nodeid in baseline.failed:
+        if (inside := _fails_otherwise(failure, baseline)) is not None:
+            reason = (
+                f"it fails otherwise in the sandbox ({inside}): it needs something of this machine there, "
+                "such as the network, the home folder or an environment variable"
+            )
+            others.append(TaskResult(_lone_task(failure), "environment", reason))
+        elif failure.nodeid in baseline.failed:
             repeated.append(failure)
         elif failure.nodeid in baseline.flaky:
             others.append(TaskResult(_lone_task(failure), "flaky", "its outcome changes from run to run"))
@@ -174,6 +184,23 @@ def _split_by_baseline(
                 reason += f": {nodeid}: {message.strip().splitlines()[-1:]}"
             others.append(TaskResult(_lone_task(failure), "environment", reason))
     return repeated, others
+
+
+def _fails_otherwise(failure: Failure, baseline: Baseline) -> str | None:
+    """The first line of what a test says in the sandbox, if that is another exception than outside."""
+    message = baseline.messages.get(failure.nodeid, "")
+    if (
+        failure.kind in ("timeout", "crash")
+        or failure.nodeid not in baseline.outcomes
+        or not failure.exceptions
+    ):
+        return None
+    found = _RAISED.match(message)
+    outside = failure.exceptions[0].type.rpartition(".")[2]
+    inside = found[1].rpartition(".")[2] if found else ""
+    if not outside.endswith(("Error", "Exception")) or not inside or inside == outside:
+        return None
+    return message.splitlines()[0][:200]
 
 
 def _lone_task(failure: Failure) -> Task:

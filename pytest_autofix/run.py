@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from pytest_autofix.budget import Budget
 from pytest_autofix.candidates.model.client import ChatClient
@@ -71,12 +71,21 @@ def solve(request: Request, console: Console) -> int | None:
         written=written.files,
         green=written.green,
         problem=written.refused,
-        report=str(settings.report or (kept / "report.json" if kept else "")),
+        report=_shown(
+            settings.report or (kept / "report.json" if kept else None), request.invocation.directory
+        ),
         notes=(*notes, *_result_notes(results), *found.budget.spent.notes, *filter(None, [written.note])),
         stopped=found.stopped,
     )
     console.show(render(report, closing, width=console.width))
     return status
+
+
+def _shown(path: Path | None, directory: Path) -> str:
+    """A path as the user would type it."""
+    if path is None:
+        return ""
+    return str(path.relative_to(directory) if path.is_relative_to(directory) else path)
 
 
 def report_nothing(request: Request) -> None:

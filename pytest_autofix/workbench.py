@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -30,6 +31,8 @@ TEST_FLOOR = 2.0  #: seconds that every test gets in the sandbox
 TEST_FACTOR = (
     5  #: and so many times what the slowest one took outside: a hanging test is waited for many times
 )
+WALL_FLOOR = 60.0  #: seconds that every run of candidates gets
+WALL_FACTOR = 5  #: and so many times what a run of the baseline took
 RUN_SECONDS = (
     1800.0  #: wall clock of one run of all tests in the sandbox; a limit against hanging, not a budget
 )
@@ -41,6 +44,9 @@ def prepare_state_folder(root: Path) -> Path:
     Raises `ConfigurationError` if it cannot be written.
     """
     folder = root / STATE_FOLDER
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        kind = "a symbolic link" if folder.is_symlink() else "a file"
+        raise ConfigurationError(f"{folder} is {kind}, expected a folder of our own; remove it")
     try:
         folder.mkdir(exist_ok=True)
         ignore = folder / ".gitignore"
@@ -181,7 +187,13 @@ class Workbench:
 
     def judge(self, baseline: Baseline) -> Judge:
         """The one way to accept a candidate."""
-        return Judge(self.open_sandbox(), baseline, self.limits, self.policy.refusals)
+        return Judge(self.open_sandbox(), baseline, self.limits_after(baseline), self.policy.refusals)
+
+    def limits_after(self, baseline: Baseline) -> Limits:
+        """As `limits`, with a wall clock that a run needs which takes about as long as those of the baseline: a
+        candidate that swallows the time limit of its tests is ended from outside."""
+        longest = baseline.wall_seconds / max(baseline.runs, 1)
+        return replace(self.limits, wall_seconds=min(RUN_SECONDS, WALL_FLOOR + WALL_FACTOR * longest))
 
     def run_working_tree(self) -> dict[str, str]:
         """Outcomes of the whole selection on the files as they are now, in a sandbox of its own.

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from pytest_autofix.invocation import carried_arguments
+from pytest_autofix.options import with_joined_files
 
 
 @pytest.mark.parametrize(
@@ -25,3 +28,27 @@ from pytest_autofix.invocation import carried_arguments
 )  # fmt: skip
 def test_carried_arguments(words: list[str], positional: list[str], kept: list[str]) -> None:
     assert list(carried_arguments(words, positional=positional)) == kept
+
+
+def test_paths_of_options_are_made_absolute() -> None:
+    words = ["-c", "cfg/other.ini", "--rootdir=proj", "--ignore", "/abs", "-k", "cfg"]
+    kept = carried_arguments(words, directory=Path("/home/me"))
+    assert list(kept) == [
+        "-c",
+        "/home/me/cfg/other.ini",
+        "--rootdir=/home/me/proj",
+        "--ignore",
+        "/abs",
+        "-k",
+        "cfg",
+    ]
+
+
+def test_files_are_joined_to_their_options_where_pytest_would_take_them_for_tests(tmp_path: Path) -> None:
+    (tmp_path / "fix.patch").touch()
+    joined = with_joined_files(["--autosolve-verify", "fix.patch", "tests", "-q"], tmp_path)
+    assert joined == ["--autosolve-verify=fix.patch", "tests", "-q"]
+    assert (
+        with_joined_files(["--autosolve-report", "new.json", "--autosolve-mode", "apply"], tmp_path) is None
+    )
+    assert with_joined_files(["--autosolve-verify=fix.patch"], tmp_path) is None

@@ -7,6 +7,7 @@ import fcntl
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,9 @@ __all__ = ["RunFolder", "sweep"]
 
 _PREFIX = "pytest-autofix-"
 _LOCK = "lock"
+_LOCKLESS_SECONDS = (
+    3600.0  #: making a folder and locking it takes a moment; nobody is at work in one this old
+)
 
 
 class RunFolder:
@@ -42,6 +46,10 @@ def sweep() -> int:
     swept = 0
     for path in _left_behind():
         with contextlib.suppress(OSError):
+            if not (path / _LOCK).exists() and time.time() - path.stat().st_mtime > _LOCKLESS_SECONDS:
+                _remove(path)  # its owner ended before it could lock, or while it removed
+                swept += 1
+                continue
             lock = os.open(path / _LOCK, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -62,8 +70,11 @@ def _left_behind() -> Iterator[Path]:
 
 
 def _remove(path: Path) -> None:
-    """Remove a tree even where copied folders are read-only."""
+    """Remove a tree even where copied folders are read-only. The lock goes last: what it stands for is gone then."""
     for folder, _, _ in os.walk(path):
         with contextlib.suppress(OSError):
             Path(folder).chmod(0o700)
+    for entry in tuple(path.iterdir()):
+        if entry.name != _LOCK:
+            shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink(missing_ok=True)
     shutil.rmtree(path, ignore_errors=True)

@@ -32,6 +32,7 @@ from .wire import WireBroken, read_frame, write_frame
 Emit = Callable[[dict[str, Any]], None]
 
 OBSERVE_FACTOR = 10  #: CPU time of looking at behaviour, in trials
+INSIDE = "PYTEST_AUTOFIX_INSIDE"  #: as in `pytest_autofix.options`, which cannot be imported here
 MESSAGE_LIMIT = 2000  #: characters of a crash message
 
 
@@ -50,8 +51,10 @@ def _run(hello: dict[str, Any], job: dict[str, Any], plugins: list[object]) -> N
     sys.dont_write_bytecode = True
     os.chdir(hello["cwd"])
     sys.path[:] = hello["sys_path"]
-    os.environ["PYTEST_AUTOFIX_INSIDE"] = "1"
+    os.environ[INSIDE] = "1"
     arguments = [*hello["args"], f"--maxfail={job['maxfail']}"]
+    # A warm process has imported the plugins before; where warnings are errors this one would end every run.
+    arguments += ("-W", "ignore::pytest.PytestAssertRewriteWarning")
     seconds = job["limits"]["test_seconds"]
     if job["op"] == "batch":
         seconds = 4 * seconds + 1  # wall clock for one test; the CPU time of the trial is bounded below it
@@ -79,8 +82,9 @@ class Events:
         self.reverse = job["order"] == "reversed"
         self.recorder = LineRecorder(hello["root"], job["trace"]) if job["trace"] else None
 
-    @pytest.hookimpl(tryfirst=True)
+    @pytest.hookimpl(trylast=True)
     def pytest_configure(self) -> None:
+        os.environ.pop(INSIDE, None)  # our own plugin has read it; code under test has no business to
         if self.recorder:
             self.recorder.start()
 

@@ -29,6 +29,8 @@ _PASSED = (
     "PYTHONHASHSEED",
     "LD_LIBRARY_PATH",
     "CONDA_PREFIX",
+    "PYTEST_DISABLE_PLUGIN_AUTOLOAD",
+    "PYTEST_PLUGINS",
 )
 _PASSED_PREFIXES = ("LC_",)
 #: A thread for each core of the host would meet the limit of processes, and threads cannot be forked.

@@ -87,6 +87,8 @@ class Executor:
         self.guards = _guards(task, baseline)
         self.trial_seconds = min(_trial_seconds(self.failing, self.guards, baseline), limits.test_seconds)
         self._workers = [_Worker(self) for _ in range(workers)]
+        self.cold = False  #: a warm process cannot be used
+        self.crash = ""  #: what the last crash said
         self.notes: list[str] = []  # why something was done the slower way, each once
         self.warm_trials = 0
         self.warm_cpu_seconds = 0.0
@@ -105,9 +107,22 @@ class Executor:
             worker.close()
 
     def warm_up(self) -> None:
-        """Start the warm processes now, all at once, so that their start is not taken off the time of a search."""
+        """Start the warm processes now, all at once, so that their start is not taken off the time of a search.
+
+        Cold and warm runs must agree on the original code; where they do not, cold ones are used.
+        """
         with ThreadPoolExecutor(len(self._workers)) as pool:
             list(pool.map(_Worker.open, self._workers))
+        if all(worker.batch is not None for worker in self._workers):
+            return
+        nodeids = (*self.failing, *self.guards)
+        result = self.server.run(Job(nodeids=nodeids, whole_files=self.blocked, limits=self._limits))
+        if result.status == "broken":
+            raise SandboxError(f"the sandbox failed: {result.detail}")
+        warm = result.outcomes()
+        if any(warm.get(nodeid) != self._baseline.outcomes.get(nodeid) for nodeid in nodeids):
+            self.cold = True
+            self.note("tests behave otherwise in a warm process: every candidate is run cold, which is slow")
 
     def try_many(self, candidates: Iterable[Candidate], *, seconds: float) -> Generator[Trial]:
         """Try candidates in parallel until they or `seconds` run out; results come as they arrive."""
@@ -131,6 +146,8 @@ class Executor:
             running = len(threads)
             while running:
                 item = results.get()
+                if isinstance(item, Trial) and item.status == "crashed":
+                    self.crash = item.message
                 if item is None:
                     running -= 1
                 elif isinstance(item, BaseException):
@@ -155,7 +172,7 @@ class Executor:
             files=changed.files,
             limits=self._limits,
         )
-        return self.server.run(job)
+        return self._sandbox.run(job) if self.cold else self.server.run(job)
 
     def prefer(self, candidates: Sequence[Candidate], *, seconds: float) -> tuple[list[Candidate], int]:
         """Plausible candidates in the order of their likelihood, and how many behaviours they have (0: unknown)."""
@@ -205,9 +222,8 @@ class Executor:
             return Trial(candidate, "invalid", message=str(error), warm=False)
         limits = replace(self._limits, test_seconds=seconds)
         nodeids = (*self.failing, *self.guards)
-        result = server.run(
-            Job(nodeids=nodeids, whole_files=self.blocked, files=changed.files, maxfail=1, limits=limits)
-        )
+        job = Job(nodeids=nodeids, whole_files=self.blocked, files=changed.files, maxfail=1, limits=limits)
+        result = self._sandbox.run(job) if self.cold else server.run(job)
         return _as_trial(candidate, result, nodeids, self.blocked, time.perf_counter() - began)
 
 

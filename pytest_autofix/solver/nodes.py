@@ -346,7 +346,7 @@ def verify(state: SolveState, runtime: Runtime[Context]) -> Update:
     verdict = context.judge.judge(
         changes_of(candidate, context.originals),
         must_pass=context.task.nodeids,
-        server=context.executor.server,
+        server=None if context.executor.cold else context.executor.server,
         guards=len(context.executor.guards),
         behaviours=state["behaviours"],
     )
@@ -398,7 +398,10 @@ def give_up(state: SolveState, runtime: Runtime[Context]) -> Update:
         )
     elif outcome is None:
         outcome, reason = "exhausted", _standing(state, context)
-        if context.run_left() <= 0:
+        crashed = sum(tally["crashed"] for tally in state["tallies"].values())
+        if crashed and crashed == state["tried"]:
+            outcome, reason = "sandbox", f"every candidate ended the test process: {context.executor.crash}"
+        elif context.run_left() <= 0:
             outcome, reason = "budget", f"the time of the run is over: {reason}"
     runtime.stream_writer(events.GaveUp(task=context.task.fingerprint, outcome=outcome, reason=reason))
     return Update(outcome=outcome, reason=reason, stage="done")
@@ -412,6 +415,8 @@ def _standing(state: SolveState, context: Context) -> str:
         tried += f" and {len(state['attempts'])} of the model"
     tried += " was tried" if state["tried"] + len(state["attempts"]) == 1 else " were tried"
     best = f"the best made {state['best']} of {failing} failing tests pass" if state["best"] else ""
+    if state["best"] >= failing:
+        best = "what made the failing tests pass broke others: they may contradict each other"
     if not best:
         best = (
             "none made the failing test pass"

@@ -76,7 +76,9 @@ def solve_task(
     sandbox = bench.open_sandbox()
     originals = {path: bench.originals[path] for path in task.allowed_files if path in bench.texts}
     texts = {path: bench.texts[path] for path in originals}
-    executor = Executor(sandbox, task, baseline, originals, texts, workers=workers, limits=bench.limits)
+    executor = Executor(
+        sandbox, task, baseline, originals, texts, workers=workers, limits=bench.limits_after(baseline)
+    )
     context = Context(
         task=task,
         originals=originals,
