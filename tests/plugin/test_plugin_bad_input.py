@@ -211,3 +211,18 @@ def mounted(project: Project, options: str) -> list[str]:
     folder.mkdir()
     script = 'mount -t tmpfs -o "$1" tmpfs "$2" && shift 2 && exec "$@"'
     return ["unshare", "-m", "sh", "-c", script, "sh", options, str(folder)]
+
+
+def test_an_option_that_does_nothing_alone(project: Project) -> None:
+    line = refused(project, "--autosolve-mode=apply")
+    assert "--autosolve-mode" in line
+    assert "without --autosolve" in line
+
+
+def test_the_state_folder_is_a_link(project: Project) -> None:
+    elsewhere = project.home / "elsewhere"
+    elsewhere.mkdir()
+    (project.root / STATE).symlink_to(elsewhere)
+    line = refused(project, "--autosolve")
+    assert "symbolic link" in line
+    assert list(elsewhere.iterdir()) == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from plugin_project import STATE, Project
 
@@ -130,3 +132,28 @@ def test_earlier_run_and_markers_on_workers(calc: Project) -> None:
         check for check in run.report["tasks"][0]["verdict"]["checks"] if check["name"] == "confirm"
     )
     assert "1 that passed still pass" in confirm["detail"]
+
+
+def test_files_outside_the_project_where_warnings_are_errors(calc: Project) -> None:
+    """A path after an option moves pytest's rootdir if it exists; plugins are imported ahead in warm processes."""
+    calc.write("pytest.ini", "[pytest]\nfilterwarnings = error\n").commit()
+    report = calc.home / "older.json"
+    report.write_text("{}")
+    run = calc.pytest(
+        "--autosolve", "--autosolve-mode=apply", "--autosolve-report", str(report), "-k", "add or fine"
+    )
+    assert run.exit_code == 0, run.output + run.errors
+    assert calc.read("calc.py") == ADD.replace("a - b", "a + b")
+    task = json.loads(report.read_text())["tasks"][0]
+    assert task["cost"]["warm_cpu_seconds"] is not None  # not one by one in processes of their own
+    assert not (calc.home / STATE).exists()
+
+
+def test_a_failure_that_differs_in_the_sandbox(project: Project) -> None:
+    project.write("names.py", "import os\n\n\ndef mine():\n    return os.environ['MY_NAME'].lower()\n")
+    project.write(
+        "test_names.py", "from names import mine\n\ndef test_mine():\n    assert mine() == 'Ann'\n"
+    ).commit()
+    run = project.autosolve(env={"MY_NAME": "Ann"})
+    assert run.outcomes == {"test_names.py::test_mine": "environment"}
+    assert "KeyError" in run.task("test_names.py::test_mine")["reason"]
