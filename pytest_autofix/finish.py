@@ -49,9 +49,8 @@ class Written:
     combined: Combined  #: what was to be written, after the review
     files: tuple[str, ...] = ()  #: written
     refused: str = ""  #: why nothing was written although something was to be
-    green: bool | None = (
-        None  #: whether a fresh run of the whole selection on these files is; None: there was none
-    )
+    green: bool | None = None
+    """whether a fresh run of the whole selection on the files as they are passes; None: there was none"""
     note: str = ""  #: what that run said if it was not, or why there was none
     stopped: bool = False  #: by Ctrl-C, when the files were written already
 

@@ -58,6 +58,8 @@ def solve(request: Request, console: Console) -> int | None:
         keep_findings(found.run, _report(request, found, results, bench, began, request.exit_status), bench)
         if not found.stopped:
             accepted, results = _choose(request, found, bench, console, began)
+            if accepted.changes:
+                console.terminal.write_line("autosolve: writing the files, then running all tests once more")
             written = put_into_tree(accepted, bench)
         status = _exit_status(found, written)
         final = request.exit_status if status is None else status
