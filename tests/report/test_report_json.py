@@ -62,7 +62,7 @@ def test_keys_that_other_programs_rely_on(report: RunReport) -> None:
         "input_tokens": 100,
         "output_tokens": 20,
         "usd": None,
-            "warm_cpu_seconds": None,
+        "warm_cpu_seconds": None,
     }
     assert data["settings"]["max_seconds"] is None
     assert data["totals"]["outcomes"] == {"solved": 1, "environment": 1, "rejected": 1}
