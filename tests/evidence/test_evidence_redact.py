@@ -102,7 +102,7 @@ def test_values_of_secret_variables(name: str) -> None:
     ("name", "value"),
     [
         pytest.param("HOME", "/home/somebody", id="ordinary"),
-        pytest.param("PWD", "/work/project", id="pwd"),
+        pytest.param("PWD", "/srv/project", id="pwd"),
         pytest.param("KEYBOARD_LAYOUT", "qwertz-de", id="keyboard"),
         pytest.param("MONKEYS", "many-monkeys", id="monkeys"),
         pytest.param("API_TOKEN", "true", id="short"),
