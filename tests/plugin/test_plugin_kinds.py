@@ -51,10 +51,10 @@ TESTS = {
         "from pathlib import Path\n\ndef test_home():\n    assert not (Path.home() / 'marker').exists()\n"
     ),
     "tests/test_flaky.py": (
-        "import os, random\nimport pytest\n\n"
+        "import random\nfrom pathlib import Path\nimport pytest\n\n"
         "@pytest.mark.parametrize('n', range(16))\n"
-        "def test_flaky(n):\n"
-        "    assert 'PYTEST_AUTOFIX_INSIDE' in os.environ and random.random() < 0.5\n"
+        "def test_flaky(n):\n"  # always red outside, now and then inside, where nobody's home is seen
+        "    assert not (Path.home() / 'marker').exists() and random.random() < 0.5\n"
     ),
     "tests/test_left_alone.py": (
         "import pytest\n\n"

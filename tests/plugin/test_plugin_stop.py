@@ -19,7 +19,7 @@ SECRET_TEST = (
 )
 SLOW_INSIDE = (
     "import os, time\n\ndef test_slow_inside():\n"
-    "    time.sleep(25 if 'PYTEST_AUTOFIX_INSIDE' in os.environ else 0)\n"
+    "    time.sleep(25 if os.environ.get('USER') == 'autofix' else 0)\n"
 )
 
 
