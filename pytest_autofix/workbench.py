@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from pytest_autofix.errors import ConfigurationError, PatchError, SandboxUnavailable
-from pytest_autofix.patching.changes import FileChange, Tree
+from pytest_autofix.patching.changes import Tree
 from pytest_autofix.patching.locate import read_source
 from pytest_autofix.patching.paths import Editable
 from pytest_autofix.sandbox.folder import RunFolder
@@ -125,9 +125,7 @@ class Workbench:
 
     def close(self) -> None:
         """End every process and remove the copy."""
-        self._closing = True
-        if self._opened is not None:
-            self._opened.close()
+        self.stop()
         self._folder.close()
 
     def stop(self) -> None:
@@ -213,10 +211,6 @@ class Workbench:
         outcomes: dict[str, str] = dict(result.outcomes())
         outcomes |= {phase.nodeid: "failed" for phase in result.phases if phase.when == "collect"}
         return outcomes
-
-    def unchanged(self, changes: Sequence[FileChange]) -> Mapping[str, str]:
-        """Path → sha256 that the file had when the run began, for what is to be written."""
-        return {change.path: self.snapshot.hashes.get(change.path, "") for change in changes}
 
 
 def _decoded(files: Mapping[str, bytes]) -> dict[str, str]:

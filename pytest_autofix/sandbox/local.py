@@ -18,8 +18,7 @@ from pytest_autofix.sandbox.folder import RunFolder
 from pytest_autofix.sandbox.probe import probe, refuse
 from pytest_autofix.sandbox.process import Keeper, Spawner
 from pytest_autofix.sandbox.protocol import Isolation, Job, RunResult, Workspace
-from pytest_autofix.sandbox.results import Assembly, Ended, Tail
-from pytest_autofix.sandbox.server import KeeperForkServer, hello_frame, run_job
+from pytest_autofix.sandbox.server import KeeperForkServer, hello_frame, preload_is_unfit, run_once
 from pytest_autofix.sandbox.snapshot import give_to
 
 __all__ = ["NO_BUBBLEWRAP", "LocalSandbox"]
@@ -88,14 +87,7 @@ class LocalSandbox:
 
     def run(self, job: Job) -> RunResult:
         """A fresh sandbox and a cold process, for this job only."""
-        try:
-            keeper = self._start()
-        except SandboxError as error:
-            return Assembly().result(Ended(error=str(error)), Tail(), job.limits.wall_seconds)
-        try:
-            return run_job(keeper, job)
-        finally:
-            keeper.close()
+        return run_once(self._start, job)
 
     def fork_server(self) -> KeeperForkServer:
         """A warm keeper with pytest and the project's third-party modules imported."""
@@ -105,8 +97,7 @@ class LocalSandbox:
 
     def _start_warm(self) -> Keeper:
         keeper = self._start(warm=True, preload=self._preload)
-        unfit = keeper.up.get("foreign") or keeper.up.get("threads", 1) > 1
-        if unfit and self._preload:
+        if self._preload and preload_is_unfit(keeper):
             _log.info("not imported ahead: %s", keeper.up)
             keeper.close()
             self._preload = ()  # what starts threads or reaches the project at import is left to each job

@@ -12,12 +12,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pytest_autofix.errors import SandboxError, SandboxUnavailable
+from pytest_autofix.errors import SandboxUnavailable
 from pytest_autofix.sandbox.folder import RunFolder
 from pytest_autofix.sandbox.process import Keeper, Spawner
 from pytest_autofix.sandbox.protocol import Isolation, Job, RunResult, Workspace
-from pytest_autofix.sandbox.results import Assembly, Ended, Tail
-from pytest_autofix.sandbox.server import KeeperForkServer, hello_frame, run_job
+from pytest_autofix.sandbox.server import KeeperForkServer, hello_frame, preload_is_unfit, run_once
 
 __all__ = ["UnconfinedSandbox"]
 
@@ -61,7 +60,7 @@ class UnconfinedSandbox:
 
     def _start_warm(self) -> Keeper:
         keeper = self._start(warm=True)
-        if self._preload and (keeper.up.get("foreign") or keeper.up.get("threads", 1) > 1):
+        if self._preload and preload_is_unfit(keeper):
             keeper.close()
             self._preload = ()
             return self._start(warm=True)
@@ -69,14 +68,7 @@ class UnconfinedSandbox:
 
     def run(self, job: Job) -> RunResult:
         """A fresh copy and a cold process, for this job only."""
-        try:
-            keeper = self._start()
-        except SandboxError as error:
-            return Assembly().result(Ended(error=str(error)), Tail(), job.limits.wall_seconds)
-        try:
-            return run_job(keeper, job)
-        finally:
-            keeper.close()
+        return run_once(self._start, job)
 
     def fork_server(self) -> KeeperForkServer:
         """A warm keeper with pytest and third-party modules imported."""

@@ -5,7 +5,7 @@ A back end is a class with the methods of `Sandbox`; the same conformance suite 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
@@ -203,7 +203,3 @@ class Sandbox(Protocol):
     def close(self) -> None:
         """End every process that was started; never raises."""
         ...
-
-
-OpenSandbox = Callable[[Workspace], Sandbox]
-Arguments = Sequence[str]

@@ -14,7 +14,7 @@ from pytest_autofix.candidates.candidate import Candidate
 from pytest_autofix.errors import SandboxError
 from pytest_autofix.sandbox.process import Keeper, Message
 from pytest_autofix.sandbox.protocol import Behaviour, Job, RunResult, TrialResult, Workspace
-from pytest_autofix.sandbox.results import Assembly, Ended, read_behaviour, read_trial
+from pytest_autofix.sandbox.results import Assembly, Ended, Tail, read_behaviour, read_trial
 
 __all__ = ["KeeperBatch", "KeeperForkServer", "hello_frame", "job_frame", "run_job"]
 
@@ -70,6 +70,23 @@ def run_job(keeper: Keeper, job: Job) -> RunResult:
                 continue
             assembly.malformed = assembly.malformed or message.malformed
             return assembly.result(message.ended, keeper.output, job.limits.wall_seconds)
+
+
+def run_once(start: Callable[[], Keeper], job: Job) -> RunResult:
+    """Run a job on a keeper of its own; one that does not start is a `broken` result."""
+    try:
+        keeper = start()
+    except SandboxError as error:
+        return Assembly().result(Ended(error=str(error)), Tail(), job.limits.wall_seconds)
+    try:
+        return run_job(keeper, job)
+    finally:
+        keeper.close()
+
+
+def preload_is_unfit(keeper: Keeper) -> bool:
+    """Whether what a warm keeper imported ahead reached the project or started threads, which no fork survives."""
+    return bool(keeper.up.get("foreign")) or keeper.up.get("threads", 1) > 1
 
 
 class KeeperForkServer:

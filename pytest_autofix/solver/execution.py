@@ -31,7 +31,7 @@ from pytest_autofix.sandbox.protocol import (
 )
 from pytest_autofix.tasks.task import Task
 from pytest_autofix.verdict.baseline import Baseline
-from pytest_autofix.verdict.confirm import Changed, changed_of
+from pytest_autofix.verdict.confirm import Changed, changed_of, file_passes
 
 __all__ = ["Executor", "Trial", "changed_files"]
 
@@ -337,8 +337,7 @@ def _as_trial(
     passed = tuple(nodeid for nodeid in outcomes if outcomes[nodeid] == "passed")
     failed = next((nodeid for nodeid in nodeids if outcomes.get(nodeid) != "passed"), "")
     for nodeid in blocked:
-        own = [outcome for test, outcome in outcomes.items() if test.partition("::")[0] == nodeid]
-        if not failed and ("passed" not in own or "failed" in own):
+        if not failed and not file_passes(outcomes, nodeid):
             failed = nodeid
     message = next((phase.message for phase in result.phases if phase.outcome == "failed"), result.detail)
     if result.status == "broken":

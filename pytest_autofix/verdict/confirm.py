@@ -13,7 +13,7 @@ from pytest_autofix.sandbox.protocol import ForkServer, Job, Limits, RunResult, 
 from pytest_autofix.verdict.baseline import Baseline
 from pytest_autofix.verdict.verdict import Check
 
-__all__ = ["Changed", "changed_of", "confirm", "differences", "passing", "screen"]
+__all__ = ["Changed", "changed_of", "confirm", "differences", "file_passes", "passing", "screen"]
 
 SHOWN = 3  #: problems that are spelled out in a detail
 
@@ -166,10 +166,15 @@ def passing(
     outcomes = result.outcomes()
     found = {nodeid for nodeid in tests if outcomes.get(nodeid) == "passed"}
     for file in blocked:
-        own = [outcome for nodeid, outcome in outcomes.items() if nodeid.partition("::")[0] == file]
-        if "passed" in own and "failed" not in own:
+        if file_passes(outcomes, file):
             found.add(file)
     return frozenset(found)
+
+
+def file_passes(outcomes: Mapping[str, str], file: str) -> bool:
+    """Whether a file that could not be collected is repaired: one of its tests passes and none fails."""
+    own = [outcome for nodeid, outcome in outcomes.items() if nodeid.partition("::")[0] == file]
+    return "passed" in own and "failed" not in own
 
 
 def _with_blocked(job: Job, blocked: Sequence[str]) -> Job:
